@@ -1,0 +1,1 @@
+"""Proposers: whatever can turn what is known about a run into one more candidate."""
