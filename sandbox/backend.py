@@ -2,7 +2,7 @@
 
 import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -51,6 +51,25 @@ PYTHON_FLAGS = ("-P", "-s", "-S")
 _PLACEHOLDER = re.compile(r"\{(in|out|work|mount:\d+)\}")
 
 
+class ReadySandbox(Protocol):
+    """A sandbox whose command has begun and waits for the rest of its files. Good for one use."""
+
+    def settle(self, timeout_s: float) -> None:
+        """Return once the command waits; raise `InfrastructureError` when it does not."""
+        ...
+
+    def run(self, files: Mapping[str, bytes], wall_s: float) -> JobResult:
+        """Hand over the rest, let the command go on, and return what it did. Closes the sandbox.
+
+        Its time limit, ``wall_s``, begins now.
+        """
+        ...
+
+    def close(self) -> None:
+        """Remove the sandbox, used or not. Safe to call twice."""
+        ...
+
+
 @runtime_checkable
 class Backend(Protocol):
     """Runs jobs. A fault of the machinery raises `InfrastructureError`, never makes a result."""
@@ -69,6 +88,14 @@ class Backend(Protocol):
 
     def run(self, job: Job) -> JobResult:
         """Run ``job`` to its end and return what it did. Safe to call from several threads."""
+        ...
+
+    def ready(self, job: Job) -> ReadySandbox:
+        """Start ``job``, whose command says when it is ready for files that come later.
+
+        It writes a byte to its standard input, which is a socket, and reads it to its end. In
+        ``run``, where nothing is waited for, that input is empty.
+        """
         ...
 
 
@@ -126,15 +153,20 @@ def substitute(job: Job, place: Place) -> tuple[list[str], dict[str, str]]:
     return command, environment
 
 
-def shim_header(job: Job, place: Place, *, contained: bool) -> dict[str, Any]:
-    """The header of the job frame. ``contained``: the kernel enforces the limits by a cgroup."""
+def shim_header(job: Job, place: Place, *, contained: bool, waits: bool = False) -> dict[str, Any]:
+    """The header of the job frame.
+
+    ``contained``: the kernel enforces the limits by a cgroup. ``waits``: more files come later.
+    """
     command, environment = substitute(job, place)
     return {
         "command": command,
         "environment": environment,
         "work": place.work,
         "contained": contained,
+        "waits": waits,
         "cpus": list(job.limits.cpus),
+        "ready_cpus": list(job.limits.ready_cpus),
         "wall_s": job.limits.wall_s,
         "memory_bytes": job.limits.memory_bytes,
         "processes": job.limits.processes,

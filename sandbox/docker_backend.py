@@ -1,54 +1,31 @@
 """The Docker backend: one container a job, locked down, always removed."""
 
+from __future__ import annotations
+
 import contextlib
 import logging
 import secrets
-import stat
 import threading
-import time
+from collections.abc import Iterator
 from typing import Any, get_args
 
 import docker
 import docker.errors
-import docker.types
-from pydantic import BaseModel, ConfigDict
 
 from sandbox import owner
 from sandbox.attach import Channel
-from sandbox.backend import SHIM_ARGUMENTS, Claim, Place, new_nonce, ordered_files, shim_header
-from sandbox.daemon import ADVICE, FAULTS, Daemon
-from sandbox.errors import InfrastructureError, PolicyError
-from sandbox.frames import FrameError, encode_job, read_result
+from sandbox.backend import Claim, ReadySandbox, new_nonce, ordered_files, shim_header
+from sandbox.daemon import FAULTS, Daemon
+from sandbox.docker_container import LABEL, LABEL_OWNER, Container, create, layout_of
+from sandbox.frames import encode_job
 from sandbox.image import Image, Mode, ensure_image
-from sandbox.job import MIB, Disguise, Job, JobResult, Limits, Mount
-from sandbox.logs import clean_log
+from sandbox.job import Job, JobResult
+from sandbox.waiting import Waiting
 
 logger = logging.getLogger(__name__)
 
-LABEL = "kernelwright"
-LABEL_OWNER = "kernelwright.owner"
-# Beyond the job's own time: start of the container, transfer of its files, the shim's kill.
-_GRACE_S = 30.0
-_SHM_BYTES = 4 * MIB
-_TMP_BYTES = 64 * MIB
-_INODES = 65_536
-_NOBODY = 65_534
-# What the shim exits with when its channel closes; no job can make it do so.
-_EXIT_HOST_GONE = 3
-_EXIT_KILLED = 137
 # Names of the containers that this process is using now.
 _ACTIVE: set[str] = set()
-
-
-class _Layout(BaseModel):
-    """How one container looks: the paths, the user and the mounts."""
-
-    model_config = ConfigDict(frozen=True)
-
-    place: Place
-    binds: tuple[tuple[str, str], ...]
-    user: str
-    hostname: str
 
 
 class DockerBackend:
@@ -104,47 +81,38 @@ class DockerBackend:
 
     def run(self, job: Job) -> JobResult:
         """Run ``job`` in a container of its own."""
-        image = self.image()
-        layout = _layout(job, image)
-        nonce = new_nonce()
-        header = shim_header(job, layout.place, contained=True)
-        frames = encode_job(header, ordered_files(job), nonce)
-        identifier = f"kernelwright-{secrets.token_hex(8)}"
-        with self._daemon.client() as client:
-            _ACTIVE.add(identifier)
-            try:
-                _create(client, identifier, image, layout, job)
-                deadline = time.monotonic() + job.limits.wall_s + _GRACE_S
-                started = time.monotonic_ns()
-                with Channel(client, identifier) as channel:
-                    client.api.start(identifier)
-                    try:
-                        channel.send(frames, deadline)
-                        return read_result(channel.reader(deadline), nonce, job.limits)
-                    except TimeoutError:
-                        return self._explain(client, identifier, "timeout", "", started)
-                    except (FrameError, BrokenPipeError, ConnectionResetError) as error:
-                        text = f"sandbox: {error}\n{clean_log(channel.diagnostics)}"
-                        return self._explain(client, identifier, "protocol", text, started)
-            finally:
-                self._remove(client, identifier)
-                _ACTIVE.discard(identifier)
+        with self._container(job) as (container, header):
+            frames = encode_job(header, ordered_files(job), container.nonce)
+            return container.finish(frames, job.limits.wall_s)
 
-    def _explain(
-        self, client: docker.DockerClient, identifier: str, otherwise: Any, text: str, started: int
-    ) -> JobResult:
-        """Name the outcome of a container that gave no result; raises if the daemon is gone."""
-        self._daemon.knock()
-        state = _settled_state(client, identifier)
-        outcome = "memory" if state.get("OOMKilled") else otherwise
-        # The stream broke although the container lives, or its shim saw the channel close, or it
-        # was killed although PID 1 takes no signal from inside: none of it is the job's doing.
-        ended_by = state.get("ExitCode")
-        if outcome == "protocol" and (
-            state.get("Running") or ended_by in (_EXIT_HOST_GONE, _EXIT_KILLED)
-        ):
-            raise InfrastructureError(f"lost the connection to a container: {ADVICE}")
-        return JobResult(outcome=outcome, log=text, duration_ns=time.monotonic_ns() - started)
+    def ready(self, job: Job) -> ReadySandbox:
+        """Start ``job`` in a container of its own, where it waits for the rest of its files."""
+        with contextlib.ExitStack() as stack:
+            container, header = stack.enter_context(self._container(job, waits=True))
+            return Waiting(job, header, container, stack.pop_all())
+
+    @contextlib.contextmanager
+    def _container(
+        self, job: Job, *, waits: bool = False
+    ) -> Iterator[tuple[Container, dict[str, Any]]]:
+        """A started container and the header of what it is to be sent; removed in the end."""
+        image = self.image()
+        layout = layout_of(job, image)
+        header = shim_header(job, layout.place, contained=True, waits=waits)
+        name = f"kernelwright-{secrets.token_hex(8)}"
+        with self._daemon.client() as client:
+            _ACTIVE.add(name)
+            try:
+                create(client, name, image, layout, job, waits=waits)
+                with Channel(client, name) as channel:
+                    client.api.start(name)
+                    yield (
+                        Container(self._daemon, client, name, channel, new_nonce(), job.limits),
+                        header,
+                    )
+            finally:
+                self._remove(client, name)
+                _ACTIVE.discard(name)
 
     def _remove(self, client: docker.DockerClient, name: str) -> None:
         try:
@@ -155,124 +123,3 @@ class DockerBackend:
         except FAULTS as error:
             # `reap` removes it later; the job's own result or error matters more.
             logger.warning("could not remove container %s: %s", name, error)
-
-
-def _settled_state(client: docker.DockerClient, identifier: str) -> dict[str, Any]:
-    """State of a container, given a moment to end: its stream closes before its state is known."""
-    deadline = time.monotonic() + 2.0
-    while True:
-        state = client.api.inspect_container(identifier)["State"]
-        if not state.get("Running") or time.monotonic() > deadline:
-            return state
-        time.sleep(0.02)
-
-
-def _layout(job: Job, image: Image) -> _Layout:
-    disguise: Disguise | None = job.disguise
-    root = (disguise.mount_root if disguise else None) or ""
-    moved = {bind.target: root + bind.target for bind in image.binds if bind.movable}
-
-    def move(path: str) -> str:
-        for target, new in moved.items():
-            if path == target or path.startswith(target + "/"):
-                return new + path[len(target) :]
-        return path
-
-    mounts = tuple(root + mount.target for mount in job.mounts)
-    work = disguise.work_dir if disguise else "/work"
-    for target in mounts:
-        if f"{target}/".startswith(f"{work}/") or f"{work}/".startswith(f"{target}/"):
-            raise PolicyError(f"refused mount target {target}: it overlaps the working directory")
-    sources = [_readable(mount) for mount in job.mounts]
-    binds = [(bind.source, move(bind.target)) for bind in image.binds]
-    python = move(image.python)
-    user = (disguise.user_id, disguise.group_id) if disguise else (_NOBODY, _NOBODY)
-    return _Layout(
-        place=Place(
-            work=work,
-            python=python,
-            site_packages=tuple(move(path) for path in image.site_packages),
-            mounts=mounts,
-            path=f"{python.rpartition('/')[0]}:/usr/local/bin:/usr/bin:/bin",
-            library_path=move(image.library_path) if image.library_path else None,
-        ),
-        binds=tuple(binds + list(zip(sources, mounts, strict=True))),
-        user=f"{user[0]}:{user[1]}",
-        hostname=disguise.hostname if disguise else "sandbox",
-    )
-
-
-def _readable(mount: Mount) -> str:
-    source = mount.resolved()
-    needed = stat.S_IROTH | stat.S_IXOTH
-    if source.stat().st_mode & needed != needed:
-        raise PolicyError(
-            f"refused mount for {mount.target}: the sandbox's user cannot read its source; "
-            "give the folder mode 755"
-        )
-    return str(source)
-
-
-def _create(
-    client: docker.DockerClient, name: str, image: Image, layout: _Layout, job: Job
-) -> None:
-    """Create the container, stopped."""
-    api, limits = client.api, job.limits
-    environment = {"PATH": layout.place.path, "HOME": f"{layout.place.work}/home"}
-    if layout.place.library_path:
-        environment["LD_LIBRARY_PATH"] = layout.place.library_path
-    try:
-        api.create_container(
-            image.tag,
-            name=name,
-            entrypoint=[layout.place.python],
-            command=list(SHIM_ARGUMENTS),
-            environment=environment,
-            user=layout.user,
-            hostname=layout.hostname,
-            working_dir="/",
-            stdin_open=True,
-            labels={LABEL: "1", LABEL_OWNER: owner.label(), "kernelwright.job": job.label[:200]},
-            host_config=_host_config(api, layout, limits),
-            healthcheck={"test": ["NONE"]},
-        )
-    except docker.errors.ImageNotFound as error:
-        raise InfrastructureError(
-            f"image {image.tag} is missing: run python -m sandbox.image"
-        ) from error
-
-
-def _host_config(api: docker.APIClient, layout: _Layout, limits: Limits) -> dict[str, Any]:
-    user, _, group = layout.user.partition(":")
-    # Owned by the user: the runtime gives a tmpfs over a folder of the image that folder's mode.
-    options = f"exec,nosuid,nodev,mode=0700,uid={user},gid={group},nr_inodes={_INODES}"
-    tmp_bytes = min(limits.disk_bytes, _TMP_BYTES)
-    return api.create_host_config(
-        network_mode="none",
-        # The daemon would copy the host's resolv.conf into the container.
-        dns=["127.0.0.1"],
-        dns_search=["."],
-        read_only=True,
-        cap_drop=["ALL"],
-        security_opt=["no-new-privileges"],
-        ipc_mode="private",
-        shm_size=_SHM_BYTES,
-        pids_limit=limits.processes + 1,
-        mem_limit=limits.memory_bytes,
-        memswap_limit=limits.memory_bytes,
-        cpuset_cpus=limits.cpu_set,
-        tmpfs={
-            layout.place.work: f"{options},size={limits.disk_bytes}",
-            "/tmp": f"{options},size={tmp_bytes}",
-        },
-        mounts=[_bind(source, target) for source, target in layout.binds],
-        init=False,
-        log_config=docker.types.LogConfig(type=docker.types.LogConfig.types.NONE),
-    )
-
-
-def _bind(source: str, target: str) -> docker.types.Mount:
-    mount = docker.types.Mount(target, source, type="bind", read_only=True, propagation="rprivate")
-    # A mount below the source would stay writable: leave it out.
-    mount["BindOptions"]["NonRecursive"] = True
-    return mount

@@ -4,6 +4,9 @@ A job:    magic (8 bytes), nonce (16), header length (4, big-endian), header (JS
 A result: magic (8), nonce (16), header length (4), header (JSON), log, file bodies,
           end magic (8), nonce (16), end of stream.
 
+A job that waits gets its files in two parts. Once its command is ready the shim says so, magic (8)
+and nonce (16); the host sends the rest: magic (8), nonce (16), header length (4), header, bodies.
+
 The reader trusts nothing: every length is capped before a byte of it is read, the header has a
 closed schema, names are checked again, and anything before, between or after is a `FrameError`.
 The nonce is known to host and shim alone, so a stream that something else wrote does not pass.
@@ -21,6 +24,8 @@ from sandbox.job import JobResult, Limits, Outcome, check_name
 from sandbox.logs import clean_log
 
 JOB_MAGIC = b"KWJOB001"
+READY_MAGIC = b"KWRDY001"
+MORE_MAGIC = b"KWMOR001"
 RESULT_MAGIC = b"KWRES001"
 END_MAGIC = b"KWEND001"
 NONCE_BYTES = 16
@@ -57,13 +62,29 @@ class _Header(BaseModel):
 def encode_job(
     header: Mapping[str, Any], files: Iterable[tuple[str, bytes]], nonce: bytes
 ) -> Iterable[bytes]:
-    """Yield the bytes of a job; ``header`` is completed with the names and sizes of ``files``."""
+    """The bytes of a job; ``header`` is completed with the names and sizes of ``files``."""
+    return _encode(JOB_MAGIC, header, files, nonce)
+
+
+def encode_rest(files: Iterable[tuple[str, bytes]], wall_s: float, nonce: bytes) -> Iterable[bytes]:
+    """Yield the bytes of the second part of a job that waits."""
+    return _encode(MORE_MAGIC, {"wall_s": wall_s}, files, nonce)
+
+
+def _encode(
+    magic: bytes, header: Mapping[str, Any], files: Iterable[tuple[str, bytes]], nonce: bytes
+) -> Iterable[bytes]:
     bodies = list(files)
     sizes = [(name, len(body)) for name, body in bodies]
     text = json.dumps({**header, "files": sizes}).encode()
-    yield JOB_MAGIC + nonce + struct.pack(">I", len(text)) + text
+    yield magic + nonce + struct.pack(">I", len(text)) + text
     for _, body in bodies:
         yield body
+
+
+def read_ready(read: Read, nonce: bytes) -> None:
+    """Read the shim's word that its command waits; raises `FrameError` for anything else."""
+    _expect(read, READY_MAGIC + nonce, "word that the command is ready")
 
 
 def _expect(read: Read, expected: bytes, what: str) -> None:

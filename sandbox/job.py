@@ -54,7 +54,8 @@ class Limits(_Frozen):
     ``processes`` counts threads too, as the kernel's pids controller does. In a container the
     files below the working directory count as memory as well as disk. ``output_bytes`` is the
     total of the returned files, ``files`` their greatest number, ``log_bytes`` what is kept of
-    the log, ``cpu_set`` the CPUs the job may use, like "0-1,3".
+    the log, ``cpu_set`` the CPUs the job may use, like "0-1,3"; a job that gets ready beforehand
+    does so on ``ready_cpu_set``, where that is given.
     """
 
     memory_bytes: Annotated[int, Field(ge=16 * MIB)] = 4 * GIB
@@ -65,8 +66,9 @@ class Limits(_Frozen):
     disk_bytes: Annotated[int, Field(ge=64 * 1024)] = 512 * MIB
     files: Annotated[int, Field(ge=0, le=100_000)] = 4096
     cpu_set: str | None = None
+    ready_cpu_set: str | None = None
 
-    @field_validator("cpu_set")
+    @field_validator("cpu_set", "ready_cpu_set")
     @classmethod
     def _check_cpu_set(cls, value: str | None) -> str | None:
         if value is not None and not _CPU_SET.match(value):
@@ -76,11 +78,20 @@ class Limits(_Frozen):
     @property
     def cpus(self) -> tuple[int, ...]:
         """The numbers in ``cpu_set``; empty when the job may use every CPU."""
-        numbers: set[int] = set()
-        for part in (self.cpu_set or "").split(",") if self.cpu_set else ():
-            first, _, last = part.partition("-")
-            numbers.update(range(int(first), int(last or first) + 1))
-        return tuple(sorted(numbers))
+        return _numbers(self.cpu_set)
+
+    @property
+    def ready_cpus(self) -> tuple[int, ...]:
+        """The numbers in ``ready_cpu_set``, or else those in ``cpu_set``."""
+        return _numbers(self.ready_cpu_set) or self.cpus
+
+
+def _numbers(cpu_set: str | None) -> tuple[int, ...]:
+    numbers: set[int] = set()
+    for part in cpu_set.split(",") if cpu_set else ():
+        first, _, last = part.partition("-")
+        numbers.update(range(int(first), int(last or first) + 1))
+    return tuple(sorted(numbers))
 
 
 class Mount(_Frozen):

@@ -13,11 +13,14 @@ from sandbox.contract.files import FilesContract
 from sandbox.contract.isolation import IsolationContract
 from sandbox.contract.limits import LimitsContract
 from sandbox.contract.tools import assert_honest_job_passes, needs, output, python
+from sandbox.contract.waiting import WaitingContract
 
 __all__ = ["BackendContract", "assert_honest_job_passes", "needs", "output", "python"]
 
 
-class BackendContract(FilesContract, ChannelContract, LimitsContract, IsolationContract):
+class BackendContract(
+    FilesContract, ChannelContract, LimitsContract, IsolationContract, WaitingContract
+):
     """Checks that every backend passes; subclasses provide the ``backend`` fixture."""
 
     @pytest.fixture

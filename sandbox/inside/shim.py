@@ -14,13 +14,22 @@ import os
 import resource
 import select
 import signal
+import socket
 import sys
 import time
 
 from sandbox.inside.collect import Log, Refused, open_outputs
 from sandbox.inside.guard import confine, protect_channel
 from sandbox.inside.watch import Watch, descendants
-from sandbox.inside.wire import CHUNK, HostGone, read_exactly, read_job, send
+from sandbox.inside.wire import (
+    CHUNK,
+    HostGone,
+    read_exactly,
+    read_job,
+    read_more,
+    send,
+    send_ready,
+)
 
 KILL_WAIT_S = 10.0
 
@@ -30,7 +39,13 @@ def prepare(job):
     work = job["work"]
     for name in ("in", "out", "home", "tmp"):
         os.makedirs(os.path.join(work, name), mode=0o755, exist_ok=True)
-    for name, size in job["files"]:
+    receive(work, job["files"])
+    os.chdir(work)
+
+
+def receive(work, files):
+    """Write input files as their bodies come in."""
+    for name, size in files:
         path = os.path.join(work, "in", name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "wb") as file:
@@ -38,7 +53,6 @@ def prepare(job):
                 part = read_exactly(min(size, CHUNK))
                 file.write(part)
                 size -= len(part)
-    os.chdir(work)
 
 
 def set_limits(job):
@@ -48,11 +62,12 @@ def set_limits(job):
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     files = 4096 if hard == resource.RLIM_INFINITY else min(4096, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
-    if job["cpus"]:
-        os.sched_setaffinity(0, job["cpus"])
+    cpus = job["ready_cpus"] if job["waits"] else job["cpus"]
+    if cpus:
+        os.sched_setaffinity(0, cpus)
 
 
-def spawn(command, environment, log_fd):
+def spawn(command, environment, log_fd, input_fd):
     """Start the command in its own session. Returns (pid, None) or (None, errno).
 
     Every descriptor that Python makes is closed by exec, so the command holds 0, 1 and 2 only.
@@ -64,8 +79,7 @@ def spawn(command, environment, log_fd):
             os.setsid()
             signal.set_wakeup_fd(-1)
             confine()
-            null = os.open("/dev/null", os.O_RDONLY)
-            os.dup2(null, 0)
+            os.dup2(input_fd, 0)
             os.dup2(log_fd, 1)
             os.dup2(log_fd, 2)
             os.execvpe(command[0], command, environment)
@@ -158,7 +172,40 @@ def supervise(job, pid, log, log_fd, watch):
     return status, limit
 
 
-def run(job):
+def await_rest(job, nonce, pid, line):
+    """Let the command get ready, then take the rest of its files and tell it to go on.
+
+    It says that it is ready by a byte on its standard input, a socket here, and goes on when that
+    input ends. Its time begins then.
+    """
+    poll = select.poll()
+    poll.register(0, select.POLLIN)
+    poll.register(line, select.POLLIN)
+    poll.poll()
+    try:
+        send_ready(nonce)
+        rest = read_more(nonce)
+        receive(job["work"], rest["files"])
+    except (HostGone, BrokenPipeError):
+        kill_all(job["contained"], pid, None)
+        raise
+    job["wall_s"] = rest["wall_s"]
+    if job["cpus"]:
+        pin(pid, job["cpus"])
+    # Not closed: with a byte unread that would be an error at the other end.
+    line.shutdown(socket.SHUT_WR)
+
+
+def pin(pid, cpus):
+    """Move every thread of the command, and this process, to ``cpus``."""
+    os.sched_setaffinity(0, cpus)
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with contextlib.suppress(ProcessLookupError):
+                os.sched_setaffinity(int(thread), cpus)
+
+
+def run(job, nonce):
     """Run the command. Returns the header of the result, the log and the files to send."""
     set_limits(job)
     log = Log(job["log_bytes"])
@@ -166,9 +213,15 @@ def run(job):
     os.set_blocking(log_read, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     watch = Watch(job)
+    line, far_line = socket.socketpair()
+    input_fd = far_line.fileno() if job["waits"] else os.open("/dev/null", os.O_RDONLY)
     started = time.monotonic_ns()
-    pid, failure = spawn(job["command"], job["environment"], log_write)
+    pid, failure = spawn(job["command"], job["environment"], log_write, input_fd)
+    far_line.close()
     os.close(log_write)
+    if job["waits"]:
+        await_rest(job, nonce, pid, line)
+        started = time.monotonic_ns()
     if failure is not None:
         log.add(f"cannot start {job['command'][0]!r}: {os.strerror(failure)}\n".encode())
         status, limit = (127 if failure == errno.ENOENT else 126) << 8, None
@@ -209,7 +262,7 @@ def main():
     try:
         nonce, job = read_job()
         prepare(job)
-        header, log, files = run(job)
+        header, log, files = run(job, nonce)
         send(nonce, header, log, files)
     except (HostGone, BrokenPipeError):
         sys.exit(3)

@@ -8,6 +8,8 @@ import os
 import struct
 
 JOB_MAGIC = b"KWJOB001"
+READY_MAGIC = b"KWRDY001"
+MORE_MAGIC = b"KWMOR001"
 RESULT_MAGIC = b"KWRES001"
 END_MAGIC = b"KWEND001"
 CHUNK = 1 << 20
@@ -40,6 +42,19 @@ def read_job():
     nonce = read_exactly(16)
     (size,) = struct.unpack(">I", read_exactly(4))
     return nonce, json.loads(read_exactly(size))
+
+
+def send_ready(nonce):
+    """Tell the host that the command waits for the rest of its files."""
+    write_all(READY_MAGIC + nonce)
+
+
+def read_more(nonce):
+    """The header of the rest of a job."""
+    if read_exactly(8) != MORE_MAGIC or read_exactly(16) != nonce:
+        raise SystemExit("shim: not the rest of the job")
+    (size,) = struct.unpack(">I", read_exactly(4))
+    return json.loads(read_exactly(size))
 
 
 def send(nonce, header, log, files):
