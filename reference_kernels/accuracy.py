@@ -16,6 +16,10 @@ import numpy as np
 from reference_kernels.problem import Tolerance, Tree
 
 
+PEAK_ROUNDINGS = 4
+"""Float32 roundings of the largest element that any one element may be off by."""
+
+
 @dataclass(frozen=True)
 class Discrepancy:
     """The tightest of the comparisons of one result array.
@@ -99,10 +103,13 @@ def _leaf(
     peak = float(np.abs(error).max())
     # The largest of n rounding errors sits several rms away; the oracle's largest element carries
     # the largest rounding of its own.
-    scale = max(_rms(size), float(np.abs(size).max()) / 4)
-    checks.append(
-        _bound(leaf, "element", peak, float(np.abs(own).max()), scale, tolerance.factor, floor)
-    )
+    largest = float(np.abs(size).max())
+    scale = max(_rms(size), largest / 4)
+    # The plain version's largest error is one draw from a tail, and now and then a lucky one: a few
+    # float32 roundings of the largest element are no fault of a sum in another order.
+    luck = PEAK_ROUNDINGS * single * largest
+    own_peak = tolerance.factor * float(np.abs(own).max())
+    checks.append(Discrepancy(leaf, "element", peak, own_peak + floor * scale + luck))
     return checks
 
 
