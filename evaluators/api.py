@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from evaluators.programs import key_of_programs
 from evaluators.verdict import Tier, Verdict
 from sandbox.records import Build
 
@@ -31,4 +32,17 @@ class Outcome:
 Progress = Callable[[str], None]
 """Called with the name of each stage as it begins."""
 
-__all__ = ["Outcome", "Progress", "Tier"]
+
+def program_key(verdict: Verdict) -> str | None:
+    """Identity of what a verdict judged: the lowered program of every cell.
+
+    None where nothing was lowered, so that there is no program to know again.
+    """
+    programs = verdict.facts.get("programs")
+    return key_of_programs(programs) if programs else None
+
+
+INCUMBENT = "unchanged"
+"""The key, among known programs, of the incumbent's own."""
+
+__all__ = ["INCUMBENT", "Outcome", "Progress", "Tier", "program_key"]

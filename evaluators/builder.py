@@ -6,23 +6,45 @@ import hashlib
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from evaluators.cells import Cell, tuned_keys
+from evaluators.deadline import Deadline
 from evaluators.policy import Policy
 from evaluators.targets import Target
 from reference_kernels import tuning
 from reference_kernels.problem import Problem, Tree, case_key
 from sandbox import Backend, Disguise, Job, JobResult, Limits, Mount
+from sandbox.ready import ReadyPool
 from sandbox.records import Artefact, Build, Candidate
 
 # Nothing that says what runs here: a candidate that lowers to one program for the judge and to
 # another for everyone else must find no mark to tell them by.
 LOWER_ENVIRONMENT = {"JAX_PLATFORMS": "cpu"}
+
+
+@dataclass(frozen=True)
+class How:
+    """In which kind of sandbox to lower.
+
+    Attributes:
+        disguise: one that looks different.
+        ready: one that got ready beforehand, where there is one.
+        cpu_set: CPUs to keep to, so that a screening beside it is left alone.
+        deadline: the end of the caller's time.
+    """
+
+    disguise: bool = False
+    ready: bool = False
+    cpu_set: str | None = None
+    deadline: Deadline = field(default_factory=Deadline)
+
+
+PLAIN = How()
 
 
 @dataclass(frozen=True)
@@ -56,12 +78,16 @@ class Builder:
 
     Args:
         library: the checkout whose `reference_kernels` the candidate's imports find.
+        pool: sandboxes that are ready to lower.
     """
 
-    def __init__(self, backend: Backend, policy: Policy, library: Path) -> None:
+    def __init__(
+        self, backend: Backend, policy: Policy, library: Path, pool: ReadyPool | None = None
+    ) -> None:
         self._backend = backend
         self._policy = policy
         self._library = library
+        self._pool = pool
 
     def build(
         self,
@@ -72,44 +98,55 @@ class Builder:
         *,
         platform: str | None = None,
         interpret: bool = False,
-        disguise: bool = False,
+        how: How = PLAIN,
     ) -> Built:
         """Lower every cell of a candidate in one container.
 
         Args:
             platform: what to lower for; the target's own when left out.
             interpret: pass `interpret=True` (Pallas).
-            disguise: use a container that looks different.
+            how: in which kind of sandbox.
+
+        Raises:
+            DeadlineError: the caller's time ran out.
         """
         started = time.perf_counter_ns()
         lowered_for = platform or target.platform
         request = self._request(problem, candidate, target, cells, lowered_for, interpret)
         files = {name: text.encode() for name, text in candidate.files.items()}
         files["request.json"] = json.dumps(request).encode()
-        result = self._backend.run(
-            Job(
-                command=(
-                    "{python}",
-                    "{mount:1}/inside/lower.py",
-                    *("--library", "{mount:0}", "--in", "{in}", "--out", "{out}"),
-                ),
-                files=files,
-                mounts=(
-                    Mount(
-                        source=self._library / "reference_kernels",
-                        target="/kernelwright/reference_kernels",
-                    ),
-                    Mount(
-                        source=Path(__file__).parents[1] / "sandbox", target="/kernelwright/sandbox"
-                    ),
-                ),
-                environment={} if disguise else LOWER_ENVIRONMENT,
-                limits=Limits(wall_s=self._policy.build_wall_s),
-                disguise=Disguise() if disguise else None,
-                label="build",
-            )
-        )
+        result = self._run(self._job(how), files, how)
         return self._read(result, candidate, target, cells, lowered_for, started)
+
+    def _run(self, job: Job, files: dict[str, bytes], how: How) -> JobResult:
+        if self._pool is not None and how.ready:
+            result = self._pool.run(job, files)
+        else:
+            result = self._backend.run(job.with_files(files))
+        how.deadline.check(result)
+        return result
+
+    def _job(self, how: How) -> Job:
+        """The part of the job that is the same for every candidate."""
+        limits = Limits(wall_s=how.deadline.limit(self._policy.build_wall_s), cpu_set=how.cpu_set)
+        return Job(
+            command=(
+                "{python}",
+                "{mount:1}/inside/lower.py",
+                *("--library", "{mount:0}", "--in", "{in}", "--out", "{out}"),
+            ),
+            mounts=(
+                Mount(
+                    source=self._library / "reference_kernels",
+                    target="/kernelwright/reference_kernels",
+                ),
+                Mount(source=Path(__file__).parents[1] / "sandbox", target="/kernelwright/sandbox"),
+            ),
+            environment={} if how.disguise else LOWER_ENVIRONMENT,
+            limits=limits,
+            disguise=Disguise() if how.disguise else None,
+            label="build",
+        )
 
     def _request(
         self,
@@ -244,4 +281,4 @@ def shipped_candidate(library: Path, op: str, implementation: str, target: str) 
     )
 
 
-__all__ = ["Builder", "Built", "encode_tree", "shipped_candidate"]
+__all__ = ["Builder", "Built", "How", "encode_tree", "shipped_candidate"]

@@ -6,16 +6,18 @@ import dataclasses
 import datetime
 import hashlib
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from evaluators import locks
-from evaluators.api import Outcome, Progress
-from evaluators.builder import Builder, Built
+from evaluators.api import INCUMBENT, Outcome, Progress
+from evaluators.builder import Builder, Built, How
 from evaluators.cells import Cell, plan
+from evaluators.deadline import Deadline
 from evaluators.decide import Decision, decide
+from evaluators.errors import KnownProgramError
 from evaluators.inside.protocol import JudgeReport
 from evaluators.judging import Answer, Judge, Question
 from evaluators.policy import Policy, repository_root
@@ -25,6 +27,7 @@ from evaluators.verdict import Environment, Gate, Status, Tier, Trust, Verdict
 from reference_kernels import catalog
 from reference_kernels.problem import Problem, case_key
 from sandbox import Backend
+from sandbox.ready import ReadyPool
 from sandbox.records import Candidate
 
 
@@ -36,6 +39,7 @@ class Evaluator:
         policy: how much evidence is asked for.
         library: the checkout that holds `reference_kernels`; this one when left out.
         cache: folder for the shipped implementations' programs, or None.
+        ready: keep sandboxes ready for the next screening; `close` removes them.
     """
 
     def __init__(
@@ -45,12 +49,15 @@ class Evaluator:
         *,
         library: Path | None = None,
         cache: Path | None = None,
+        ready: bool = False,
     ) -> None:
         self.backend = backend
         self.policy = policy or Policy()
         self.library = library or repository_root()
-        self._builder = Builder(backend, self.policy, self.library)
-        self._judge = Judge(backend, self.policy, self.library)
+        # While something is timed that counts, no sandbox gets ready.
+        self.pool = ReadyPool(backend, lambda: locks.machine("build")) if ready else None
+        self._builder = Builder(backend, self.policy, self.library, self.pool)
+        self._judge = Judge(backend, self.policy, self.library, self.pool)
         self.toolchain = _toolchain(backend)
         self._shipped = Shipped(self._builder, self.library, self.toolchain, cache)
 
@@ -62,6 +69,8 @@ class Evaluator:
         case: str | None = None,
         candidates_measured: int = 1,
         progress: Progress | None = None,
+        known: Mapping[str, str] | None = None,
+        wall_left_s: float | None = None,
     ) -> Outcome:
         """Build a candidate and judge it.
 
@@ -71,12 +80,33 @@ class Evaluator:
             candidates_measured: how many candidates the run has measured, this one included: a
                 promotion's interval is corrected for it.
             progress: told the name of each stage as it begins.
+            known: program key (`evaluators.api.program_key`, or `INCUMBENT`) -> digest of the
+                candidate that was judged with those programs; None judges whatever comes.
+            wall_left_s: the caller's time, without waiting; None for no end.
 
         Raises:
             InfrastructureError: the sandbox failed.
             JudgeFaultError: the judge failed, and the candidate is not to blame.
+            KnownProgramError: it lowers to a known program.
+            DeadlineError: the caller's time ran out.
         """
-        return _Judging(self, candidate, tier, case, candidates_measured, progress).run()
+        judging = _Judging(self, candidate, tier, case, candidates_measured, progress)
+        judging.known = known
+        judging.deadline = Deadline(wall_left_s)
+        try:
+            return judging.run()
+        finally:
+            self.replenish()
+
+    def replenish(self) -> None:
+        """Begin to make ready, in the background, the sandboxes that were used up."""
+        if self.pool is not None:
+            self.pool.replenish()
+
+    def close(self) -> None:
+        """Remove the sandboxes that were kept ready."""
+        if self.pool is not None:
+            self.pool.close()
 
     def program_digests(
         self, candidate: Candidate, *, library: Path | None = None, disguise: bool = False
@@ -96,8 +126,8 @@ class Evaluator:
         implementation = problem.implementation(candidate.implementation)
         cells = plan(problem, implementation, candidate, aim, "promote")
         builder = Builder(self.backend, self.policy, library or self.library)
-        with locks.machine(exclusive=False):
-            built = builder.build(problem, candidate, aim, cells, disguise=disguise)
+        with locks.machine("build"):
+            built = builder.build(problem, candidate, aim, cells, how=How(disguise=disguise))
         if built.record.status != "built":
             return {}
         question = Question(
@@ -108,6 +138,7 @@ class Evaluator:
             built.programs,
             {},
             digests_only=True,
+            work="screen",
         )
         report = self._judge.ask(question).report
         return program_names(report, cells) if report else {}
@@ -142,6 +173,8 @@ class _Judging:
         self.cells = plan(self.problem, self.implementation, candidate, self.target, tier, chosen)
         self.candidates_measured = candidates_measured if tier == "promote" else 1
         self.progress = progress or (lambda stage: None)
+        self.known: Mapping[str, str] | None = None
+        self.deadline = Deadline()
         self.stage_ns: dict[str, int] = {}
         self.builds: list[Built] = []
         self.target_programs: dict[str, str] = {}
@@ -159,6 +192,9 @@ class _Judging:
             return self._outcome(_failed_build(failed[0].status, str(failed[0].facts["reason"])))
         question = self._question(programs, shipped)
         self.progress("judge")
+        if self.tier == "screen":
+            # The next one's sandboxes may get ready beside a screening, on other cores.
+            self.evaluator.replenish()
         refused = self._walk_target()
         if refused:
             return self._outcome(refused)
@@ -176,19 +212,29 @@ class _Judging:
         sealed = [cell for cell in self.cells if cell.sealed]
         started = time.perf_counter_ns()
 
-        def lower(cells: list[Cell], **how: Any) -> Built:
-            return builder.build(self.problem, self.candidate, self.target, cells, **how)
+        def lower(cells: list[Cell], *, ready: bool = False, **what: Any) -> Built:
+            screen = self.tier == "screen"
+            how = How(
+                ready=ready and screen,
+                # A screening of another candidate may be going on.
+                cpu_set=self.evaluator._judge.other_cores if screen else None,
+                deadline=self.deadline,
+            )
+            return builder.build(self.problem, self.candidate, self.target, cells, how=how, **what)
 
-        hold = locks.machine(exclusive=False, waiting=self._queued)
+        hold = locks.machine("build", self._queued)
         with hold as queued_ns, ThreadPoolExecutor(2) as pool:
             if queued_ns:
                 self.stage_ns["queue"] = queued_ns
                 started += queued_ns
+                self.deadline.extend(queued_ns)
             baseline = pool.submit(
                 self.evaluator._shipped.programs, self.problem, self.target, self.cells, platform
             )
             interpret = self.target.platform != platform
-            jobs = [pool.submit(lower, open_cells, platform=platform, interpret=interpret)]
+            jobs = [
+                pool.submit(lower, open_cells, ready=True, platform=platform, interpret=interpret)
+            ]
             if interpret:
                 jobs.append(pool.submit(lower, open_cells))
             if sealed:
@@ -214,8 +260,9 @@ class _Judging:
             built.programs,
             {},
             digests_only=True,
+            work="screen",
         )
-        report = self.evaluator._judge.ask(question).report
+        report = self.evaluator._judge.ask(question, self._queued, self.deadline).report
         assert report is not None
         self.target_programs = program_names(report, self.cells)
         if not report.refusals:
@@ -237,12 +284,17 @@ class _Judging:
             pairs=self.policy.promote_pairs if promote else self.policy.screen_pairs,
             wall_s=self.policy.judge_wall_s if promote else self.policy.screen_wall_s,
             numerics_only=not self.target.measured_here,
+            known=self.known,
+            work="promote" if promote else "screen",
+            ready=not promote,
         )
 
     def _ask(self, question: Question) -> Decision:
         started = time.perf_counter_ns()
-        answer = self.evaluator._judge.ask(question, self._queued)
+        answer = self.evaluator._judge.ask(question, self._queued, self.deadline)
         self._add_stages(answer, time.perf_counter_ns() - started)
+        if answer.report is not None and answer.report.known:
+            raise KnownProgramError(self._known_candidate(answer.report.known))
         self.answers.append(answer)
         if answer.report is None:
             status = Status(answer.death)
@@ -255,6 +307,10 @@ class _Judging:
             candidates_measured=self.candidates_measured,
             measured=self.target.measured_here,
         )
+
+    def _known_candidate(self, key: str) -> str:
+        """The candidate that a known program came from; the incumbent may go by no name here."""
+        return (self.known or {}).get(key) or INCUMBENT
 
     def _queued(self) -> None:
         self.progress("queue")

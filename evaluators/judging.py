@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,10 +12,14 @@ from pydantic import ValidationError
 
 from evaluators import locks
 from evaluators.cells import Cell
+from evaluators.deadline import Deadline
 from evaluators.errors import JudgeFaultError
-from evaluators.inside.protocol import CellRequest, JudgeReport, JudgeRequest
+from evaluators.inside.protocol import CellRequest, JudgeReport, JudgeRequest, Preparation
 from evaluators.policy import Policy
 from sandbox import Backend, Job, JobResult, Limits, Mount
+from sandbox.ready import ReadyPool
+
+NO_DEADLINE = Deadline()
 
 JUDGE_ENVIRONMENT = {
     "JAX_PLATFORMS": "cpu",
@@ -40,6 +45,9 @@ class Question:
     Attributes:
         candidate: cell id -> program.
         shipped: cell id -> implementation -> program.
+        known: program key -> candidate that was judged with it; None judges whatever comes.
+        work: what it holds the machine for.
+        ready: use a process that got ready beforehand, where there is one.
     """
 
     op: str
@@ -54,6 +62,9 @@ class Question:
     numerics_only: bool = False
     digests_only: bool = False
     repeat_seed: int | None = None
+    known: Mapping[str, str] | None = None
+    work: locks.Work = "promote"
+    ready: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,12 +91,16 @@ class Judge:
 
     Args:
         library: the checkout whose oracle and cases are the truth.
+        pool: judging processes that are ready.
     """
 
-    def __init__(self, backend: Backend, policy: Policy, library: Path) -> None:
+    def __init__(
+        self, backend: Backend, policy: Policy, library: Path, pool: ReadyPool | None = None
+    ) -> None:
         self._backend = backend
         self._policy = policy
         self._library = library
+        self._pool = pool
 
     @property
     def core(self) -> int:
@@ -96,29 +111,42 @@ class Judge:
             else max(os.sched_getaffinity(0))
         )
 
-    def ask(self, question: Question, waiting: Callable[[], None] = lambda: None) -> Answer:
+    @property
+    def other_cores(self) -> str | None:
+        """The cores that do not time, for work beside a timing; None where there is one core."""
+        others = sorted(os.sched_getaffinity(0) - {self.core})
+        return ",".join(map(str, others)) or None
+
+    def ask(
+        self,
+        question: Question,
+        waiting: Callable[[], None] = lambda: None,
+        deadline: Deadline = NO_DEADLINE,
+    ) -> Answer:
         """Judge once; when the judge dies, let the baseline canary say whose fault it was.
 
         Args:
             waiting: told when another judge holds the machine.
+            deadline: the end of the caller's time.
 
         Raises:
             JudgeFaultError: the canary died too, or the death did not repeat: try again.
+            DeadlineError: the caller's time ran out.
         """
-        answer, cause = self._run(question, waiting)
+        answer, cause = self._run(question, waiting, deadline)
         if answer is not None:
             return answer
         if question.digests_only:
             raise JudgeFaultError(f"the judge died reading programs: {_tail(cause.log)}")
-        canary = replace(question, candidate=_canary(question), repeat_seed=None)
-        if self._run(canary, waiting)[0] is None:
+        canary = replace(question, candidate=_canary(question), repeat_seed=None, known=None)
+        if self._run(canary, waiting, deadline)[0] is None:
             raise JudgeFaultError(
                 f"the judge died ({_cause(cause)}) and so did the canary: {_tail(cause.log)}"
             )
         again = cause
         if cause.outcome != "timeout":
             # A time-out was waited for once: the canary's life is evidence enough.
-            answer, again = self._run(question, waiting)
+            answer, again = self._run(question, waiting, deadline)
             if answer is not None:
                 return answer
         limited = again.outcome in ("timeout", "memory", "processes", "disk", "output")
@@ -132,21 +160,29 @@ class Judge:
         )
 
     def _run(
-        self, question: Question, waiting: Callable[[], None]
+        self, question: Question, waiting: Callable[[], None], deadline: Deadline
     ) -> tuple[Answer | None, JobResult]:
-        with locks.machine(exclusive=True, waiting=waiting) as queued_ns:
-            result = self._backend.run(self._job(question))
+        with locks.machine(question.work, waiting) as queued_ns:
+            deadline.extend(queued_ns)
+            job, rest = self._job(question, deadline.limit(question.wall_s))
+            if self._pool is not None and question.ready:
+                result = self._pool.run(job, rest, self._stamp())
+            else:
+                result = self._backend.run(job.with_files(rest))
+        deadline.check(result, result.duration_ns)
         report = _parse(result)
         if report is None:
             return None, result
         traces = {s.trace: result.files.get(s.trace, b"") for s in report.samples}
         return Answer(report, traces, result.log, result.duration_ns, queued_ns), result
 
-    def _job(self, question: Question) -> Job:
+    def _job(self, question: Question, wall_s: float) -> tuple[Job, dict[str, bytes]]:
+        """The job without what belongs to the candidate, and that."""
         files: dict[str, bytes] = {}
+        rest: dict[str, bytes] = {}
         requests = []
         for index, cell in enumerate(question.cells):
-            files[f"candidate-{index}.bin"] = question.candidate[cell.id]
+            rest[f"candidate-{index}.bin"] = question.candidate[cell.id]
             shipped = {}
             for name, program in question.shipped.get(cell.id, {}).items():
                 shipped[name] = f"shipped-{index}-{name}.bin"
@@ -176,9 +212,19 @@ class Judge:
             numerics_only=question.numerics_only,
             digests_only=question.digests_only,
             repeat_seed=question.repeat_seed,
+            known=tuple(sorted(question.known or ())),
+            skip_unchanged=question.known is not None,
         )
-        files["request.json"] = request.model_dump_json().encode()
-        return Job(
+        rest["request.json"] = request.model_dump_json().encode()
+        if question.ready and self._pool is not None:
+            preparation = Preparation(
+                op=question.op,
+                implementation=question.implementation,
+                platform=question.platform,
+                cells=tuple(requests),
+            )
+            files["preparation.json"] = preparation.model_dump_json().encode()
+        job = Job(
             command=(
                 "{python}",
                 "{mount:1}/inside/main.py",
@@ -193,9 +239,24 @@ class Judge:
                 Mount(source=Path(__file__).parent, target="/kernelwright/evaluators"),
             ),
             environment=JUDGE_ENVIRONMENT,
-            limits=Limits(wall_s=question.wall_s, cpu_set=str(self.core)),
+            limits=Limits(
+                wall_s=wall_s,
+                cpu_set=str(self.core),
+                # One core as well: XLA compiles for as many as there are when it starts.
+                ready_cpu_set=(self.other_cores or str(self.core)).split(",")[0],
+            ),
             label="judge",
         )
+        return job, rest
+
+    def _stamp(self) -> str:
+        """Identity of the code that a ready judging process has imported."""
+        digest = hashlib.sha256()
+        for folder in (self._library / "reference_kernels", Path(__file__).parent):
+            for path in sorted(folder.glob("**/*.py")):
+                status = path.stat()
+                digest.update(f"{path}\0{status.st_mtime_ns}\0{status.st_size}\0".encode())
+        return digest.hexdigest()
 
 
 def _canary(question: Question) -> dict[str, bytes]:

@@ -1,4 +1,9 @@
-"""While one candidate is timed, nothing else of ours builds or judges on this machine."""
+"""Who may work on this machine at the same time, between all processes of one user.
+
+Two locks: `device`, which whoever times holds alone, and `quiet`, which a promotion's timing holds
+alone and everything else of ours shares. So builds share the machine and may overlap with a
+screening; two timings never overlap; and nothing of ours works beside a promotion's timing.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +14,18 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Literal
+
+Work = Literal["build", "screen", "promote"]
 
 
-def lock_path() -> Path:
-    return Path(tempfile.gettempdir()) / f"kernelwright-{os.getuid()}.lock"
+def lock_path(name: str) -> Path:
+    return Path(tempfile.gettempdir()) / f"kernelwright-{os.getuid()}-{name}.lock"
 
 
 @contextlib.contextmanager
-def machine(*, exclusive: bool, waiting: Callable[[], None] = lambda: None) -> Iterator[int]:
-    """Hold the machine: shared to build, exclusive to judge.
+def machine(work: Work, waiting: Callable[[], None] = lambda: None) -> Iterator[int]:
+    """Hold as much of the machine as a kind of work needs.
 
     Args:
         waiting: told once, when another of our processes holds it and this one must queue.
@@ -25,8 +33,27 @@ def machine(*, exclusive: bool, waiting: Callable[[], None] = lambda: None) -> I
     Yields:
         How long it had to wait, in nanoseconds: nobody's budget is charged for it.
     """
-    descriptor = os.open(lock_path(), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    how = fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH
+    told = False
+
+    def tell() -> None:
+        nonlocal told
+        if not told:
+            told = True
+            waiting()
+
+    with contextlib.ExitStack() as held:
+        waited_ns = 0
+        # Always in this order, or two of us could wait for each other.
+        if work != "build":
+            waited_ns += held.enter_context(_lock("device", fcntl.LOCK_EX, tell))
+        how = fcntl.LOCK_EX if work == "promote" else fcntl.LOCK_SH
+        waited_ns += held.enter_context(_lock("quiet", how, tell))
+        yield waited_ns
+
+
+@contextlib.contextmanager
+def _lock(name: str, how: int, waiting: Callable[[], None]) -> Iterator[int]:
+    descriptor = os.open(lock_path(name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     waited_ns = 0
     try:
         try:

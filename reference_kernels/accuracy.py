@@ -15,7 +15,6 @@ import numpy as np
 
 from reference_kernels.problem import Tolerance, Tree
 
-
 PEAK_ROUNDINGS = 4
 """Float32 roundings of the largest element that any one element may be off by."""
 

@@ -37,7 +37,7 @@ def run_contract(checkout: Path, op: str, judge: HasBackend, *, wall_s: float) -
     suite = f"tests/reference_kernels/test_{op}.py"
     if not (checkout / suite).is_file():
         raise ContractFailedError(f"{op} has no contract suite: write and commit {suite} first")
-    with locks.machine(exclusive=False):
+    with locks.machine("build"):
         result = judge.backend.run(_job(checkout, suite, wall_s))
     if result.ok:
         return

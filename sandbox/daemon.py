@@ -37,17 +37,22 @@ class Daemon:
         self._base_url = base_url
         self._version: str | None = None
 
+    def unix_socket(self) -> str | None:
+        """Path of the daemon's unix socket, None where it has another kind of address."""
+        address = self._base_url or os.environ.get("DOCKER_HOST") or _DEFAULT_ADDRESS
+        return address.removeprefix("unix://") if address.startswith("unix://") else None
+
     def knock(self) -> None:
         """Raise `OSError` unless something listens at the daemon's unix socket.
 
         The SDK leaks a socket for every connection that fails, so ask before it tries.
         """
-        address = self._base_url or os.environ.get("DOCKER_HOST") or _DEFAULT_ADDRESS
-        if not address.startswith("unix://"):
+        path = self.unix_socket()
+        if path is None:
             return
         with socket.socket(socket.AF_UNIX) as probe:
             probe.settimeout(_KNOCK_TIMEOUT_S)
-            probe.connect(address.removeprefix("unix://"))
+            probe.connect(path)
 
     @contextlib.contextmanager
     def client(self) -> Iterator[docker.DockerClient]:

@@ -12,7 +12,7 @@ from typing import Any, get_args
 import docker
 import docker.errors
 
-from sandbox import owner
+from sandbox import owner, warden
 from sandbox.attach import Channel
 from sandbox.backend import Claim, ReadySandbox, new_nonce, ordered_files, shim_header
 from sandbox.daemon import FAULTS, Daemon
@@ -100,6 +100,7 @@ class DockerBackend:
         layout = layout_of(job, image)
         header = shim_header(job, layout.place, contained=True, waits=waits)
         name = f"kernelwright-{secrets.token_hex(8)}"
+        warden.watch(f"{LABEL_OWNER}={owner.label()}", self._daemon.unix_socket())
         with self._daemon.client() as client:
             _ACTIVE.add(name)
             try:

@@ -1,7 +1,10 @@
 """What goes into a sandbox, `Job` and its parts, and what comes out, `JobResult`."""
 
+from __future__ import annotations
+
 import posixpath
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -190,6 +193,13 @@ class Job(_Frozen):
             raise PolicyError("refused job: its input files exceed disk_bytes")
         check_environment(self.environment)
         return self
+
+    def with_files(self, files: Mapping[str, bytes]) -> Job:
+        """The same job with more files; `PolicyError` for one that it has already."""
+        twice = sorted(self.files.keys() & files.keys())
+        if twice:
+            raise PolicyError(f"refused file name {twice[0]!r}: the job has it already")
+        return Job.model_validate({**dict(self), "files": {**self.files, **files}})
 
 
 def _parents(name: str) -> list[str]:

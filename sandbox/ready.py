@@ -59,7 +59,7 @@ class ReadyPool:
             # One that a restart of the daemon took away says nothing about the job.
             with contextlib.suppress(InfrastructureError):
                 return waiting.result().run(rest, job.limits.wall_s)
-        return self._backend.run(job.model_copy(update={"files": {**job.files, **rest}}))
+        return self._backend.run(job.with_files(rest))
 
     def replenish(self) -> None:
         """Begin to make ready, in the background, what was used up."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from sandbox.backend import ordered_files
-from sandbox.errors import InfrastructureError, PolicyError
+from sandbox.errors import InfrastructureError
 from sandbox.frames import FrameError, Read, encode_job, encode_rest, read_ready
 from sandbox.job import Job, JobResult
 
@@ -70,7 +70,8 @@ class Waiting:
 
     def run(self, files: Mapping[str, bytes], wall_s: float) -> JobResult:
         try:
-            self._check(files)
+            # Only what the job could have had in the first place.
+            self._job.with_files(files)
             self.settle(wall_s)
             with self._link.faults():
                 rest = encode_rest(files.items(), wall_s, self._link.nonce)
@@ -81,10 +82,3 @@ class Waiting:
     def close(self) -> None:
         self._closed = True
         self._resources.close()
-
-    def _check(self, files: Mapping[str, bytes]) -> None:
-        """Refuse files that the job could not have had in the first place."""
-        twice = sorted(self._job.files.keys() & files.keys())
-        if twice:
-            raise PolicyError(f"refused file name {twice[0]!r}: the job has it already")
-        Job.model_validate({**dict(self._job), "files": {**self._job.files, **files}})

@@ -3,86 +3,34 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 import jax
 import numpy as np
-from jax import export
 
 from evaluators.inside.compiled import Compiled
-from evaluators.inside.numerics import Truth
-from evaluators.inside.program import Program, walk
-from evaluators.inside.protocol import CellRequest
+from evaluators.inside.program import Program
+from evaluators.inside.yardstick import Yardstick
 from reference_kernels.accuracy import Discrepancy
-from reference_kernels.problem import Cost, Problem, Tree
-
-ANY_SIZE = 1 << 40
+from reference_kernels.problem import Tree
 
 
 class Cell:
-    """The candidate's program and the shipped ones of one entry point and case.
+    """A candidate's program beside its yardstick.
 
     Args:
         program: the candidate's, already walked.
-        source: folder that holds the artefacts the request names.
-        incumbent: the shipped implementation that the candidate would replace.
 
     Raises:
         SignatureError: the candidate's program is not of the entry point's signature.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        request: CellRequest,
-        program: Program,
-        source: Path,
-        incumbent: str,
-    ) -> None:
-        self.request = request
-        self.entry = problem.entry(request.entry)
-        self.case = problem.case(request.case)
-        self.truth = Truth(problem, self.entry, self.case)
+    def __init__(self, yardstick: Yardstick, program: Program) -> None:
+        self.yardstick = yardstick
+        self.request = yardstick.request
+        self.truth = yardstick.truth
         started = time.perf_counter_ns()
-        self.candidate = Compiled(program.exported, self.entry, self.case)
+        self.candidate = Compiled(program.exported, yardstick.entry, yardstick.case)
         self.compile_ns = time.perf_counter_ns() - started
-        self._artefacts = {
-            name: (source / file).read_bytes() for name, file in request.shipped.items()
-        }
-        wanted = self._artefacts if request.timed else {"plain": self._artefacts["plain"]}
-        self.shipped = {name: self._compile(data) for name, data in wanted.items()}
-        self.plain = self.shipped["plain"]
-        self._platform = program.exported.platforms[0]
-        self._incumbent = incumbent
-
-    def _compile(self, artefact: bytes) -> Compiled:
-        return Compiled(export.deserialize(bytearray(artefact)), self.entry, self.case)
-
-    def compile_again(self, implementation: str) -> Compiled:
-        """A second, separate executable of a shipped program, for the A/A control."""
-        return self._compile(self._artefacts[implementation])
-
-    def _walk(self, implementation: str) -> Program:
-        return walk(
-            self._artefacts[implementation],
-            self._platform,
-            artefact_bytes=ANY_SIZE,
-            constant_bytes=ANY_SIZE,
-        )
-
-    @property
-    def plain_depends(self) -> tuple[frozenset[int], ...]:
-        """What each result of the plain version depends on: the least that is asked."""
-        return self._walk("plain").depends
-
-    @property
-    def incumbent_digest(self) -> str | None:
-        """Identity of the program that the candidate would replace here."""
-        known = self._incumbent in self._artefacts
-        return self._walk(self._incumbent).digest if known else None
-
-    def cost(self) -> Cost:
-        return self.entry.cost(self.case)
 
 
 def missing_dependences(cell: Cell, program: Program, seeds: tuple[int, int]) -> str:
@@ -96,7 +44,9 @@ def missing_dependences(cell: Cell, program: Program, seeds: tuple[int, int]) ->
     """
     lacking = [
         (index, argument)
-        for index, (needs, has) in enumerate(zip(cell.plain_depends, program.depends, strict=True))
+        for index, (needs, has) in enumerate(
+            zip(cell.yardstick.plain_depends, program.depends, strict=True)
+        )
         for argument in sorted(needs - has)
     ]
     if not lacking:

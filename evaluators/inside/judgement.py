@@ -18,6 +18,7 @@ from evaluators.inside.numerics import modifies_inputs, repeats
 from evaluators.inside.operations import top_operations
 from evaluators.inside.program import Program, RefusedProgramError, walk
 from evaluators.inside.protocol import (
+    CellRequest,
     CellSamples,
     Comparison,
     JudgeReport,
@@ -26,16 +27,33 @@ from evaluators.inside.protocol import (
     Refusal,
     Repeat,
 )
+from evaluators.inside.yardstick import Yardstick
+from evaluators.programs import key_of_programs
 from reference_kernels import catalog
 from reference_kernels.accuracy import Discrepancy
 from reference_kernels.problem import Tree
 
+UNCHANGED = "unchanged"
+"""What `JudgeReport.known` says of a candidate whose programs are the incumbent's."""
+
 
 class Judgement:
-    """One pass over the cells of a request."""
+    """One pass over the cells of a request.
 
-    def __init__(self, request: JudgeRequest, source: Path, out: Path) -> None:
+    Args:
+        yardsticks: those that were made ready, by cell.
+    """
+
+    def __init__(
+        self,
+        request: JudgeRequest,
+        source: Path,
+        out: Path,
+        yardsticks: dict[str, Yardstick] | None = None,
+    ) -> None:
         self.request = request
+        self._yardsticks = yardsticks or {}
+        self.known = ""
         self.source = source
         self.out = out
         self.problem = catalog.problem(request.op)
@@ -73,6 +91,7 @@ class Judgement:
     def report(self) -> JudgeReport:
         self._judge()
         return JudgeReport(
+            known=self.known,
             **{name: tuple(items) for name, items in self.found.items()},
             seeds=tuple(self.seeds),
             fingerprint=fingerprint(),
@@ -85,6 +104,9 @@ class Judgement:
             walked = self._walk()
         if walked is None or self.request.digests_only:
             return
+        self.known = self._recognised(walked)
+        if self.known:
+            return
         cells = self._compile(walked)
         if cells is None:
             return
@@ -96,7 +118,7 @@ class Judgement:
         if wrong or changed or self.found["independent"] or self.request.numerics_only:
             return
         timed = [cell for cell in cells if cell.request.timed]
-        same = [c for c in timed if c.incumbent_digest == walked[c.request.id].digest]
+        same = [c for c in timed if c.yardstick.incumbent_digest == walked[c.request.id].digest]
         self.found["unchanged"].extend(cell.request.id for cell in same)
         with self.stage("timing"):
             # A copy of the incumbent is timed all the same: it must show no gain.
@@ -132,15 +154,40 @@ class Judgement:
             )
         return None if self.found["refusals"] else programs
 
+    def _yardstick(self, request: CellRequest) -> Yardstick:
+        ready = self._yardsticks.get(request.id)
+        if ready is None or ready.request != request:
+            asked = self.request
+            ready = Yardstick(
+                self.problem, request, self.source, asked.implementation, asked.platform
+            )
+            self._yardsticks[request.id] = ready
+        return ready
+
+    def _recognised(self, walked: dict[str, Program]) -> str:
+        """The key under which these programs were judged before, or empty."""
+        cells = {cell.id: cell for cell in self.request.cells}
+        names = {
+            f"{cells[cell].entry}|{cells[cell].case}": program.digest
+            for cell, program in walked.items()
+        }
+        key = key_of_programs(names)
+        if key in self.request.known:
+            return key
+        if self.request.skip_unchanged and all(
+            self._yardstick(cell).incumbent_digest == walked[cell.id].digest
+            for cell in self.request.cells
+        ):
+            return UNCHANGED
+        return ""
+
     def _compile(self, walked: dict[str, Program]) -> list[Cell] | None:
         cells = []
         for request in self.request.cells:
             program = walked[request.id]
             try:
                 with self.stage("compile"):
-                    cell = Cell(
-                        self.problem, request, program, self.source, self.request.implementation
-                    )
+                    cell = Cell(self._yardstick(request), program)
             except SignatureError as mismatch:
                 self.found["mismatches"].append(
                     Refusal(cell=request.id, rule="signature", detail=str(mismatch)[:500])
@@ -162,7 +209,7 @@ class Judgement:
                 facts[index] = known.model_copy(
                     update={
                         "flops": cell.candidate.flops(),
-                        "least_operations": cell.cost().operations,
+                        "least_operations": cell.yardstick.cost().operations,
                         "compile_ns": cell.compile_ns,
                     }
                 )
@@ -173,7 +220,7 @@ class Judgement:
             for _ in range(self.request.seeds_per_distribution):
                 arguments = cell.truth.inputs(self.seed(), distribution)
                 result = cell.candidate(arguments)
-                rounds.append(cell.truth.judge(result, cell.plain, arguments))
+                rounds.append(cell.truth.judge(result, cell.yardstick.plain, arguments))
             for found in worst(rounds):
                 self._note(cell, distribution, found)
         seed = self.request.repeat_seed
@@ -196,22 +243,23 @@ class Judgement:
             def draw(cell: Cell = cell) -> dict[str, Tree]:
                 return cell.truth.inputs(self.seed(), first)
 
-            baseline = timing.fastest(cell.shipped, self.request.implementation, draw)
+            yardstick = cell.yardstick
+            baseline = timing.fastest(yardstick.shipped, self.request.implementation, draw)
             samples = timing.sample(
                 cell.candidate,
-                cell.shipped[baseline],
-                cell.compile_again(baseline),
+                yardstick.shipped[baseline],
+                yardstick.control(baseline),
                 draw,
                 pairs=self.request.pairs,
                 wall_pairs=self.request.wall_pairs,
                 verify=self.request.verified_samples,
             )
             for arguments, result in samples.checked:
-                for found in cell.truth.judge(result, cell.plain, arguments):
+                for found in cell.truth.judge(result, yardstick.plain, arguments):
                     self._note(cell, first, found, timed_call=True)
             trace = f"trace-{cell.request.id}.xplane.pb"
             (self.out / trace).write_bytes(samples.trace)
-            cost = cell.cost()
+            cost = yardstick.cost()
             self.found["samples"].append(
                 CellSamples(
                     cell=cell.request.id,

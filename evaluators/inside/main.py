@@ -6,8 +6,18 @@ main.py --library DIR --in DIR --out DIR
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import sys
 from pathlib import Path
+
+
+def await_inputs() -> None:
+    """Say that all is ready and wait for the candidate; where it is there already, go on."""
+    with contextlib.suppress(OSError):
+        os.write(0, b"\n")
+    while os.read(0, 64):
+        pass
 
 
 def main() -> int:
@@ -22,10 +32,17 @@ def main() -> int:
     sys.path[:0] = [str(options.library.parent), str(here.parents[2])]
 
     from evaluators.inside.judgement import Judgement
-    from evaluators.inside.protocol import JudgeRequest
+    from evaluators.inside.protocol import JudgeRequest, Preparation
+    from evaluators.inside.ready import get_ready
 
+    preparation = options.source / "preparation.json"
+    yardsticks = {}
+    if preparation.exists():
+        asked = Preparation.model_validate_json(preparation.read_bytes())
+        yardsticks = get_ready(asked, options.source)
+    await_inputs()
     request = JudgeRequest.model_validate_json((options.source / "request.json").read_bytes())
-    report = Judgement(request, options.source, options.out).report()
+    report = Judgement(request, options.source, options.out, yardsticks).report()
     (options.out / "report.json").write_text(report.model_dump_json())
     return 0
 

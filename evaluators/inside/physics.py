@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import jax
 import jax.numpy as jnp
@@ -28,23 +29,27 @@ class Peaks:
         return 1e9 * max(operations / self.operations_per_s, bytes_moved / self.bytes_per_s)
 
 
-def measure(rounds: int = 12) -> Peaks:
-    """Measure the core that this process runs on: about a fifth of a second."""
-    calls: list[tuple[str, Callable[[], None]]] = []
-    rates: list[tuple[str, float]] = []
+@cache
+def _programs() -> tuple[tuple[str, str, float, Callable[[], None]], ...]:
+    """(name, what it measures, work in operations or bytes, call), compiled once."""
+    found: list[tuple[str, str, float, Callable[[], None]]] = []
     for size in (256, 512):
         matrix = jax.random.normal(jax.random.key(0), (size, size), jnp.float32)
         product = jax.jit(lambda a: a @ a).lower(matrix).compile()
-        rates += [("operations", 2.0 * size**3)] * rounds
-        calls += [(f"product-{size}", _call(product, matrix))] * rounds
+        found.append((f"product-{size}", "operations", 2.0 * size**3, _call(product, matrix)))
     for count in (1 << 14, 1 << 16, 1 << 18):
         block = jnp.arange(count, dtype=jnp.float32)
         copy = jax.jit(lambda a: -a).lower(block).compile()
-        rates += [("bytes", 2.0 * block.nbytes)] * rounds
-        calls += [(f"copy-{count}", _call(copy, block))] * rounds
-    durations_ns = traced(calls).durations_ns
+        found.append((f"copy-{count}", "bytes", 2.0 * block.nbytes, _call(copy, block)))
+    return tuple(found)
+
+
+def measure(rounds: int = 12) -> Peaks:
+    """Measure the core that this process runs on: about a fifth of a second."""
+    chosen = [program for program in _programs() for _ in range(rounds)]
+    durations_ns = traced([(name, call) for name, _, _, call in chosen]).durations_ns
     best = {"operations": 0.0, "bytes": 0.0}
-    for (kind, work), duration_ns in zip(rates, durations_ns, strict=True):
+    for (_, kind, work, _), duration_ns in zip(chosen, durations_ns, strict=True):
         best[kind] = max(best[kind], work / max(duration_ns, 1) * 1e9)
     return Peaks(best["operations"], best["bytes"])
 

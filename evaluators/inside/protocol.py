@@ -26,10 +26,21 @@ class CellRequest(Message):
     timed: bool = False
 
 
+class Preparation(Message):
+    """What a judging process can get ready for before it has a candidate; see `JudgeRequest`."""
+
+    op: str
+    implementation: str
+    platform: str
+    cells: tuple[CellRequest, ...]
+
+
 class JudgeRequest(Message):
     """What a judging process is asked.
 
     Attributes:
+        known: keys of programs judged before: a candidate of one of these is told and left alone.
+        skip_unchanged: likewise for a candidate that changes nothing.
         numerics_only: walk, compile and compare, but time nothing (`unmeasured` targets).
         digests_only: walk, and report program digests.
         repeat_seed: seed of the determinism check; drawn here when None.
@@ -50,6 +61,8 @@ class JudgeRequest(Message):
     numerics_only: bool = False
     digests_only: bool = False
     repeat_seed: int | None = None
+    known: tuple[str, ...] = ()
+    skip_unchanged: bool = False
 
 
 class Refusal(Message):
@@ -110,8 +123,13 @@ class CellSamples(Message):
 
 
 class JudgeReport(Message):
-    """What a judging process found. Statuses are decided outside, from this."""
+    """What a judging process found. Statuses are decided outside, from this.
 
+    Attributes:
+        known: the candidate is a known program: its key, or `unchanged`; nothing else was found.
+    """
+
+    known: str = ""
     refusals: tuple[Refusal, ...] = ()
     mismatches: tuple[Refusal, ...] = ()
     independent: tuple[Refusal, ...] = ()

@@ -12,8 +12,10 @@ program an item, and `report.json`.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import json
+import os
 import sys
 import tempfile
 import time
@@ -92,6 +94,24 @@ def _mesh(platform: str) -> Any:
     return AbstractMesh((), (), abstract_device=device)
 
 
+def get_ready() -> None:
+    """Import and start what every candidate needs, which takes longest."""
+    import jax
+    import jax.numpy as jnp
+    from jax import export
+
+    export.export(jax.jit(jnp.tanh))(jax.ShapeDtypeStruct((8,), jnp.float32)).serialize()
+
+
+def await_inputs() -> None:
+    """Say that all is ready and wait for the inputs; where they are there already, go on."""
+    with contextlib.suppress(OSError):
+        os.write(0, b"\n")
+    while os.read(0, 64):
+        pass
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--library", type=Path, required=True)
@@ -100,6 +120,8 @@ def main() -> int:
     options = parser.parse_args()
     # What runs it is none of the candidate's business.
     sys.argv[:] = [""]
+    get_ready()
+    await_inputs()
     request = json.loads((options.source / "request.json").read_text())
 
     report: dict[str, Any] = {"items": {}}
