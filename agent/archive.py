@@ -9,13 +9,20 @@ from collections.abc import Iterator
 
 from agent.budget import Meter
 from agent.proposers.protocol import Answer
-from evaluators.api import Outcome
+from agent.search import History
+from evaluators.api import INCUMBENT, Outcome, program_key
 from evaluators.verdict import Status, Tier, Verdict
 from runs.identity import utc_now
 from runs.queries import verdicts_of_run
 from runs.records import Proposal, Run
+from runs.search_rows import SearchRows
 from runs.store import RunStore
 from sandbox.records import Candidate
+
+LIBRARY = "incumbent"
+"""Where a run's settings hold the digest of the library's text that it began with."""
+NOBODY = "nobody"
+"""The proposer of a proposal that no proposer could make; its failure is the stop reason."""
 
 
 class Archive:
@@ -26,12 +33,14 @@ class Archive:
 
     Attributes:
         incumbent: the library's module alone: what the search starts from.
+        rows: same programs and repairs.
     """
 
     def __init__(self, store: RunStore, run: Run, library: Candidate) -> None:
         self.store = store
         self.run = run
         self.library = library
+        self.rows = SearchRows(store.database, run.id)
         module = f"{run.implementation}.py"
         self.incumbent = self.make({module: library.files[module]})
 
@@ -97,11 +106,33 @@ class Archive:
                 found = verdict
         return found
 
+    def history(self, below: int) -> History:
+        """What the search may know before proposal `below`."""
+        return History(
+            incumbent=self.incumbent.digest,
+            proposals=self.proposals(below),
+            verdicts={v.candidate: v for v in self.verdicts("screen")},
+            repairs=self.rows.repairs(),
+        )
+
+    def known_programs(self) -> dict[str, str]:
+        """Key of each lowered program that needs no judgement -> the candidate that has it."""
+        known = {INCUMBENT: self.incumbent.digest}
+        for verdict in self.verdicts("screen"):
+            key = program_key(verdict)
+            if key is not None:
+                known.setdefault(key, verdict.candidate)
+        return known
+
     def keep_outcome(self, outcome: Outcome, meter: Meter) -> None:
         """Store a verdict with everything it names, then book it."""
         cases = (self.run.case,) if outcome.verdict.tier == "screen" else ()
         self.store.record_outcome(
-            outcome, incumbent=self.library, cases=cases, commit=self.run.base_commit
+            outcome,
+            incumbent=self.library,
+            cases=cases,
+            commit=self.run.base_commit,
+            run=self.run.id,
         )
         meter.charge_judgement(outcome.verdict)
 

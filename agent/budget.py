@@ -16,9 +16,16 @@ from enum import StrEnum
 from agent.errors import AgentError
 from evaluators.verdict import Tier, Verdict
 from runs.records import Budget, Run
+from runs.search_rows import SearchRows
 from runs.store import RunStore
 
 NOT_JUDGING = frozenset({"build", "baseline", "queue", "waiting"})
+QUEUEING = frozenset({"queue", "waiting"})
+SCREENINGS_PER_CONFIRMATION = 11
+"""How many screenings a confirmation takes as long as, while the run has none to go by: every case
+and entry point, twice. Measured on gated_delta_rule, 114 s against 11 s."""
+KEPT_BACK = 0.6
+"""The most of a cap on seconds that is kept back to confirm what was found."""
 
 
 class StopReason(StrEnum):
@@ -33,6 +40,9 @@ class StopReason(StrEnum):
     DEVICE_S = "device_s"
     WALL_S = "wall_s"
     CANDIDATES = "candidates"
+
+
+CAPS = frozenset(StopReason(name) for name in Budget.model_fields)
 
 
 @dataclass(frozen=True)
@@ -64,6 +74,14 @@ class Cost:
     dollars: float | None
 
 
+@dataclass(frozen=True)
+class TimeLeft:
+    """The seconds that the tightest cap on time leaves, and which cap that is."""
+
+    seconds: float
+    reason: StopReason
+
+
 class OverBudgetError(AgentError):
     """Spending this would go over a cap, so it was not spent."""
 
@@ -78,6 +96,19 @@ def device_ns(verdict: Verdict) -> int:
     parts = sum(ns for name, ns in stages.items() if name not in NOT_JUDGING and name != "judge")
     # `judge` is the whole container's time, where the evaluator reports it; the rest lie inside.
     return max(stages.get("judge", 0), parts)
+
+
+def judgement_ns(verdict: Verdict) -> int:
+    """Nanoseconds that a judgement worked, building included and queueing not."""
+    stages = verdict.stage_ns
+    beside = NOT_JUDGING - QUEUEING
+    return device_ns(verdict) + sum(ns for name, ns in stages.items() if name in beside)
+
+
+def _longest_s(
+    verdicts: Iterable[Verdict], tier: Tier, length_ns: Callable[[Verdict], int]
+) -> float:
+    return max((length_ns(v) for v in verdicts if v.tier == tier), default=0) / 1e9
 
 
 def exceeded(spent: Spent, budget: Budget) -> StopReason | None:
@@ -106,7 +137,7 @@ class Meter:
         price_known: bool = True,
         clock_ns: Callable[[], int] = time.monotonic_ns,
     ) -> None:
-        self.budget = run.budget
+        self.budget = SearchRows(store.database, run.id).caps()
         self._ledger = store.ledger
         self._store = store
         self._run = run.id
@@ -118,6 +149,7 @@ class Meter:
         # One charge a stretch of work: the reference is this process's own.
         self._process = secrets.token_hex(8)
         self._stretch = 0
+        self._cuts = 0
 
     def spent(self) -> Spent:
         """Everything used so far."""
@@ -151,33 +183,43 @@ class Meter:
     def queued(self, waiting: bool) -> None:
         """Say that the run waits for a machine, or waits no longer."""
         with self._lock:
-            if waiting != self._waiting:
-                self.tick()
-                self._waiting = waiting
+            # Every stage of a judgement comes by here: a kill loses the time of one at most.
+            self.tick()
+            self._waiting = waiting
 
     def used_up(self) -> StopReason | None:
         """The first cap that leaves no room for anything more."""
         return exceeded(self.spent(), self.budget)
 
-    def check_judgement(self, tier: Tier, earlier: Iterable[Verdict]) -> None:
-        """Refuse a judgement that would go over a cap.
+    def check_judgement(
+        self, tier: Tier, earlier: Iterable[Verdict], *, to_confirm: int = 0
+    ) -> None:
+        """Refuse a judgement for which there is no room.
 
-        Its worst case is taken to be the longest so far, so that only one that takes longer than
-        any before it, as the first of a tier may, can go over a cap on seconds.
+        It is expected to take as long as the longest so far. One that takes longer is cut short
+        (`time_left`), so no cap is passed, but nothing comes of it.
 
         Args:
             earlier: the run's verdicts.
+            to_confirm: how many candidates wait for a confirmation, for which time is kept back.
 
         Raises:
-            OverBudgetError: it would go over.
+            OverBudgetError: it would go over a cap, or into what is kept back.
         """
+        earlier = tuple(earlier)
         spent, budget = self.spent(), self.budget
-        longest_s = max((device_ns(verdict) for verdict in earlier), default=0) / 1e9
-        for reason, used, cap in (
-            (StopReason.DEVICE_S, spent.device_s, budget.device_s),
-            (StopReason.WALL_S, spent.wall_s, budget.wall_s),
+        for reason, used, cap, length_ns in (
+            (StopReason.DEVICE_S, spent.device_s, budget.device_s, device_ns),
+            (StopReason.WALL_S, spent.wall_s, budget.wall_s, judgement_ns),
         ):
-            if cap is not None and (used >= cap or used + longest_s > cap):
+            if cap is None:
+                continue
+            screening_s = _longest_s(earlier, "screen", length_ns)
+            confirmed_s = _longest_s(earlier, "promote", length_ns)
+            expected_s = screening_s if tier == "screen" else max(screening_s, confirmed_s)
+            confirmation_s = confirmed_s or SCREENINGS_PER_CONFIRMATION * screening_s
+            kept_s = min(to_confirm * confirmation_s, KEPT_BACK * cap)
+            if used >= cap or used + expected_s + kept_s > cap:
                 raise OverBudgetError(reason)
         if (
             tier == "screen"
@@ -194,6 +236,27 @@ class Meter:
             device_ns=device_ns(verdict),
             candidates=1 if verdict.tier == "screen" else 0,
         )
+
+    def charge_cut_short(self, used_device_ns: int) -> None:
+        """Book the device time of a judgement that ran out of the run's time."""
+        with self._lock:
+            self._cuts += 1
+            self._ledger.charge(
+                self._run, f"cut:{self._process}:{self._cuts}", device_ns=used_device_ns
+            )
+
+    def time_left(self) -> TimeLeft | None:
+        """What the caps on seconds leave for a judgement, None without such a cap."""
+        spent, budget = self.spent(), self.budget
+        left = [
+            TimeLeft(max(0.0, cap - used), reason)
+            for reason, used, cap in (
+                (StopReason.DEVICE_S, spent.device_s, budget.device_s),
+                (StopReason.WALL_S, spent.wall_s, budget.wall_s),
+            )
+            if cap is not None
+        ]
+        return min(left, key=lambda item: item.seconds, default=None)
 
     def wall_left_s(self) -> float | None:
         """Seconds of working time left, None without a cap."""

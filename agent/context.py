@@ -1,73 +1,25 @@
-"""Build what a proposer may see. Held-out cases and seeds stop here."""
+"""Build what a proposer may see."""
 
 from __future__ import annotations
 
+import difflib
+from functools import lru_cache
+
 from agent.archive import Archive
+from agent.disclosure import judgement
 from agent.programs import program_digest
-from agent.proposers.protocol import Context, Judgement, Measured, Target, Tried
-from evaluators.verdict import Verdict
+from agent.proposers.protocol import Context, Target, Tried
 from reference_kernels.problem import Case, Problem
 from sandbox.records import Candidate
 
-LOG_CHARACTERS = 4000
-WORST_ERRORS = 8
-HIDDEN_CASE = "a held-out case"
+DIFF_CHARACTERS = 20_000
+COMPARED_CHARACTERS = 400_000
+"""Of both texts together; finding the difference of longer ones takes too long."""
 
 
 def visible(problem: Problem) -> Problem:
     """The op without its held-out cases."""
     return problem.with_cases(*(c for c in problem.cases if "holdout" not in c.tags))
-
-
-def judgement(verdict: Verdict, problem: Problem) -> Judgement:
-    """What a proposer may know of a verdict.
-
-    Args:
-        problem: the whole op: its held-out cases are what is left out.
-    """
-    hidden = {c.name for c in problem.cases if "holdout" in c.tags}
-
-    def scrub(text: str) -> str:
-        for name in sorted(hidden, key=len, reverse=True):
-            text = text.replace(name, HIDDEN_CASE)
-        return text
-
-    failed = sorted(
-        (cell for cell in verdict.errors if not cell.passed and cell.case not in hidden),
-        key=lambda cell: -cell.error,
-    )
-    gates = [f"{g.name}: {scrub(g.detail)}" for g in verdict.gates if not g.passed]
-    errors = [
-        f"{cell.entry}{cell.leaf} on {cell.case}, {cell.distribution}: {cell.kind} error"
-        f" {cell.error:.3g}, allowed {cell.allowed:.3g}{' at ' + cell.where if cell.where else ''}"
-        for cell in failed[:WORST_ERRORS]
-    ]
-    effect = verdict.effect
-    operations = verdict.facts.get("top_operations") or ()
-    return Judgement(
-        status=verdict.status.value,
-        reason=scrub(verdict.reason),
-        ratio=effect.ratio if effect else None,
-        low=effect.low if effect else None,
-        high=effect.high if effect else None,
-        cells=tuple(
-            Measured(
-                entry=cell.entry,
-                case=cell.case,
-                baseline=cell.baseline,
-                candidate_ns=cell.candidate_median_ns,
-                baseline_ns=cell.baseline_median_ns,
-                roofline_ns=cell.roofline_ns,
-                speed_of_light=cell.speed_of_light,
-                ratio=cell.ratio,
-            )
-            for cell in verdict.timings
-            if cell.case not in hidden
-        ),
-        errors=(*gates, *errors),
-        operations=tuple(scrub(str(line)) for line in operations),
-        log=scrub(verdict.log)[-LOG_CHARACTERS:],
-    )
 
 
 def build_context(
@@ -89,13 +41,16 @@ def build_context(
     """
     judged = {v.candidate: judgement(v, problem) for v in archive.verdicts("screen")}
     candidates = {archive.incumbent.digest: archive.incumbent}
+
+    def known(digest: str) -> Candidate:
+        if digest not in candidates:
+            candidates[digest] = archive.candidate(digest)
+        return candidates[digest]
+
     history = []
     seen: set[str] = set()
     for number, proposal in archive.proposals(below).items():
-        candidate: Candidate | None = None
-        if proposal.candidate is not None:
-            candidate = archive.candidate(proposal.candidate)
-            candidates[candidate.digest] = candidate
+        candidate = known(proposal.candidate) if proposal.candidate is not None else None
         first = proposal.candidate is not None and proposal.candidate not in seen
         seen.add(proposal.candidate or "")
         history.append(
@@ -109,6 +64,7 @@ def build_context(
                 rationale=proposal.rationale,
                 failure=proposal.failure,
                 judgement=judged.get(proposal.candidate or "") if first else None,
+                diff=difference(known(proposal.parent), candidate) if candidate else "",
             )
         )
     return Context(
@@ -117,8 +73,27 @@ def build_context(
         target=target,
         case=case,
         incumbent=archive.incumbent,
-        parent=candidates[parent] if parent in candidates else archive.candidate(parent),
+        parent=known(parent),
         parent_judgement=judged.get(parent),
         history=tuple(history),
         seed=seed,
+    )
+
+
+def difference(before: Candidate, after: Candidate) -> str:
+    """Unified diff of two candidates' files, cut to size."""
+    return "".join(
+        _difference(name, before.files.get(name, ""), after.files.get(name, ""))
+        for name in sorted({*before.files, *after.files})
+    )[:DIFF_CHARACTERS]
+
+
+@lru_cache(maxsize=512)
+def _difference(name: str, before: str, after: str) -> str:
+    if len(before) + len(after) > COMPARED_CHARACTERS:
+        return f"{name}: too long to be compared\n"
+    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    return "".join(
+        line if line.endswith("\n") else line + "\n"
+        for line in difflib.unified_diff(old, new, f"a/{name}", f"b/{name}", n=2)
     )

@@ -13,6 +13,10 @@ class UnknownRunError(AgentError):
     """No run of that name in the store."""
 
 
+class RecordingError(AgentError):
+    """A recording that cannot be made, read or repeated."""
+
+
 class RunBusyError(AgentError):
     """Another process is working on this run."""
 
@@ -25,7 +29,8 @@ class ModelError(AgentError):
     """A model gave no usable reply.
 
     Attributes:
-        kind: `auth`, `rate_limit`, `timeout`, `server`, `connection`, `refused`.
+        kind: `auth`, `rate_limit`, `timeout`, `server`, `connection`, `refused`, `content_filter`,
+            `too_long` (the prompt), `too_large` (the reply), `malformed`.
         billed: whether the provider may have charged for it all the same.
     """
 

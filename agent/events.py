@@ -67,6 +67,15 @@ class Judging(Event):
 
 
 @dataclass(frozen=True)
+class Waiting(Event):
+    """Infrastructure failed or is busy: the judgement is tried again after `pause_s`."""
+
+    number: int
+    reason: str
+    pause_s: float
+
+
+@dataclass(frozen=True)
 class Judged(Event):
     """A verdict; `ratio` is baseline over candidate, None where nothing was timed."""
 
@@ -104,8 +113,11 @@ class Confirming(Event):
 
 @dataclass(frozen=True)
 class Finished(Event):
+    """The search is over; `why` is the stop reason in a sentence with its numbers."""
+
     status: str
     stop: StopReason
+    why: str
     best: str | None
     best_ratio: float | None
     promotable: tuple[str, ...]

@@ -60,7 +60,15 @@ def build(runtime: Runtime, saver: SqliteSaver) -> CompiledStateGraph[Any, Any, 
         if state["stop"]:
             return "confirm"
         return [
-            Send("propose", Branch(number=n, first=state["first"], parent=state["parent"]))
+            Send(
+                "propose",
+                Branch(
+                    number=n,
+                    first=state["first"],
+                    parents=state["parents"],
+                    repairs=state["repairs"],
+                ),
+            )
             for n in state["numbers"]
         ]
 

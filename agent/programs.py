@@ -1,4 +1,4 @@
-"""When two candidates are the same program: comments, layout and docstrings do not count."""
+"""When two candidates are the same program by their text: see `canonical`."""
 
 from __future__ import annotations
 
@@ -7,41 +7,28 @@ import hashlib
 import json
 from functools import lru_cache
 
+from agent.canonical import canonical
 from sandbox.records import Candidate
 
 
-@lru_cache(maxsize=512)
 def normalised(source: str) -> str:
-    """The source without comments, layout and docstrings; as it is where it does not parse."""
+    """The source's canonical syntax tree as text; the source where it does not parse."""
     try:
-        tree = ast.parse(source)
+        return ast.dump(canonical(ast.parse(source)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return source
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            body = node.body
-            if (
-                body
-                and isinstance(body[0], ast.Expr)
-                and isinstance(body[0].value, ast.Constant)
-                and isinstance(body[0].value.value, str)
-            ):
-                node.body = body[1:] or [ast.Pass()]
-    try:
-        return ast.unparse(tree)
-    except RecursionError:
-        return source
 
 
+@lru_cache(maxsize=4096)
 def source_digest(source: str) -> str:
     """SHA-256 of the normalised source."""
-    return hashlib.sha256(normalised(source).encode()).hexdigest()
+    return hashlib.sha256(normalised(source).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def program_digest(candidate: Candidate) -> str:
     """SHA-256 of a candidate's normalised files: equal for what can only judge the same."""
     parts = {
-        name: normalised(text) if name.endswith(".py") else _plain(text)
+        name: source_digest(text) if name.endswith(".py") else _plain(text)
         for name, text in candidate.files.items()
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

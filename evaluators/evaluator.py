@@ -103,6 +103,11 @@ class Evaluator:
         if self.pool is not None:
             self.pool.replenish()
 
+    def settle(self) -> None:
+        """Wait until the sandboxes that are getting ready are ready."""
+        if self.pool is not None:
+            self.pool.settle()
+
     def close(self) -> None:
         """Remove the sandboxes that were kept ready."""
         if self.pool is not None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from runs.errors import CorruptBlobError, MissingBlobError, UsageError
-from runs.files import write_atomic
+from runs.faults import of_system
+from runs.files import TEMPORARY_PREFIX, write_atomic
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_ASIDE = "writing"
 
 
 class BlobStore:
@@ -33,8 +38,42 @@ class BlobStore:
         digest = hashlib.sha256(data).hexdigest()
         path = self.path(digest)
         if not self._intact(path, digest):
-            write_atomic(path, data)
+            with self._writing() as aside:
+                write_atomic(path, data, aside)
         return digest
+
+    def sweep(self) -> int:
+        """Remove what killed processes left half written, unless a living one is writing now.
+
+        Returns:
+            How many files were removed.
+        """
+        aside = self.folder / _ASIDE
+        strays = list(aside.glob(f"{TEMPORARY_PREFIX}*"))
+        if not strays:
+            return 0
+        with (aside / "lock").open("a") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return 0
+            for stray in strays:
+                stray.unlink(missing_ok=True)
+        return len(strays)
+
+    @contextmanager
+    def _writing(self) -> Iterator[Path]:
+        """The folder to write aside in, while no sweep goes on."""
+        aside = self.folder / _ASIDE
+        try:
+            aside.mkdir(parents=True, exist_ok=True)
+            lock = (aside / "lock").open("a")
+        except OSError as error:
+            raise of_system(error, "a blob") from error
+        with lock:
+            # The lock goes with the process, however it ends.
+            fcntl.flock(lock, fcntl.LOCK_SH)
+            yield aside
 
     def get(self, digest: str) -> bytes:
         """The bytes of a blob, checked against its digest.

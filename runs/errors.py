@@ -56,6 +56,10 @@ class StoreBusyError(InfrastructureError):
     """Another process held the store for too long."""
 
 
+class ReadOnlyStoreError(InfrastructureError):
+    """The store lies where this process may not write."""
+
+
 class CorruptStoreError(InfrastructureError):
     """A file of the store is not what was written."""
 

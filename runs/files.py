@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import secrets
 from pathlib import Path
 
-from runs.errors import DiskFullError
+from runs.faults import NO_SPACE, of_system
 
-_NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 TEMPORARY_PREFIX = ".writing-"
 
 
-def write_atomic(path: Path, data: bytes) -> None:
+def write_atomic(path: Path, data: bytes, aside: Path | None = None) -> None:
     """Put `data` at `path`, replacing what is there in one step.
 
     A reader, or a run killed at any moment, sees the old bytes or the new ones, never a part. The
     mode of a replaced file is kept.
 
+    Args:
+        aside: folder of the same file system to write in first; that of `path` when left out.
+
     Raises:
         DiskFullError: no space; `path` is as it was.
     """
-    temporary = path.parent / f"{TEMPORARY_PREFIX}{path.name[:40]}-{secrets.token_hex(6)}"
+    name = f"{TEMPORARY_PREFIX}{path.name[:40]}-{secrets.token_hex(6)}"
+    temporary = (aside or path.parent) / name
     try:
+        is_new_folder = not path.parent.is_dir()
         path.parent.mkdir(parents=True, exist_ok=True)
         _write_synced(temporary, data, _mode(path))
         os.replace(temporary, path)
         _sync_folder(path.parent)
+        if is_new_folder:
+            _sync_folder(path.parent.parent)
     except OSError as error:
-        if error.errno in _NO_SPACE:
-            raise DiskFullError(
-                f"no space left to write {path.name}; nothing was lost: free some and run it again"
-            ) from error
+        if error.errno in NO_SPACE:
+            raise of_system(error, path.name) from error
         raise
     finally:
         temporary.unlink(missing_ok=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass
 
-from runs.errors import NewerStoreError
+from runs.errors import NewerStoreError, ReadOnlyStoreError
 
 
 @dataclass(frozen=True)
@@ -164,10 +164,49 @@ CREATE TABLE samples (
 ) WITHOUT ROWID;
 """
 
+_SEARCH = """
+CREATE TABLE same_programs (
+    run TEXT NOT NULL REFERENCES runs (id),
+    candidate TEXT NOT NULL REFERENCES candidates (digest),
+    of TEXT NOT NULL REFERENCES candidates (digest),
+    PRIMARY KEY (run, candidate)
+) WITHOUT ROWID;
+CREATE TABLE repairs (
+    run TEXT NOT NULL REFERENCES runs (id),
+    number INTEGER NOT NULL,
+    of INTEGER NOT NULL CHECK (of < number),
+    PRIMARY KEY (run, number)
+) WITHOUT ROWID;
+CREATE TABLE caps (
+    sequence INTEGER PRIMARY KEY,
+    run TEXT NOT NULL REFERENCES runs (id),
+    set_at TEXT NOT NULL,
+    record TEXT NOT NULL
+);
+CREATE INDEX caps_of_run ON caps (run, sequence);
+"""
+
+# Until now a run's verdicts were those on its candidates that were judged after it had begun, which
+# mixed up two runs at work at once.
+_VERDICTS_OF_RUNS = """
+CREATE TABLE run_verdicts (
+    run TEXT NOT NULL REFERENCES runs (id),
+    verdict TEXT NOT NULL REFERENCES verdicts (digest),
+    PRIMARY KEY (run, verdict)
+) WITHOUT ROWID;
+INSERT OR IGNORE INTO run_verdicts
+    SELECT proposals.run, verdicts.digest FROM proposals
+    JOIN verdicts ON verdicts.candidate = proposals.candidate
+    JOIN runs ON runs.id = proposals.run
+    WHERE substr(verdicts.judged_at, 1, 19) >= substr(runs.started_at, 1, 19);
+"""
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration("0001-records", _RECORDS),
     Migration("0002-ledger", _LEDGER),
     Migration("0003-samples", _SAMPLES),
+    Migration("0004-search", _SEARCH),
+    Migration("0005-verdicts-of-runs", _VERDICTS_OF_RUNS),
 )
 
 
@@ -180,6 +219,33 @@ def migrate(connection: sqlite3.Connection, migrations: tuple[Migration, ...] = 
     connection.execute(
         "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, position INTEGER NOT NULL)"
     )
+    applied = _applied(connection, migrations)
+    for position, migration in enumerate(migrations[applied:], start=applied):
+        for statement in migration.sql.split(";"):
+            if statement.strip():
+                connection.execute(statement)
+        connection.execute("INSERT INTO migrations VALUES (?, ?)", (migration.name, position))
+
+
+def demand_current(
+    connection: sqlite3.Connection, migrations: tuple[Migration, ...] = MIGRATIONS
+) -> None:
+    """Refuse a file that can only be read and would have to be migrated first.
+
+    Raises:
+        NewerStoreError: the file holds a step that this checkout does not know.
+        ReadOnlyStoreError: it lacks one that this checkout needs.
+    """
+    named = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'migrations'").fetchone()
+    if named is None or _applied(connection, migrations) < len(migrations):
+        raise ReadOnlyStoreError(
+            "an older checkout wrote the run store, and here it cannot be migrated: copy its folder"
+            " to where there is room to write, and name that with KERNELWRIGHT_HOME"
+        )
+
+
+def _applied(connection: sqlite3.Connection, migrations: tuple[Migration, ...]) -> int:
+    """How many of `migrations` a file has."""
     rows = connection.execute("SELECT name FROM migrations ORDER BY position").fetchall()
     applied = [row[0] for row in rows]
     known = [migration.name for migration in migrations]
@@ -189,8 +255,4 @@ def migrate(connection: sqlite3.Connection, migrations: tuple[Migration, ...] = 
             f"the run store has step {strange!r}, which this checkout does not know: update the"
             " checkout, or name another KERNELWRIGHT_HOME"
         )
-    for position, migration in enumerate(migrations[len(applied) :], start=len(applied)):
-        for statement in migration.sql.split(";"):
-            if statement.strip():
-                connection.execute(statement)
-        connection.execute("INSERT INTO migrations VALUES (?, ?)", (migration.name, position))
+    return len(applied)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from importlib import metadata
 
 from evaluators.verdict import Tier, Verdict
@@ -20,7 +19,7 @@ _REQUIRED = frozenset({"jax", "jaxlib"})
 
 @dataclass(frozen=True)
 class RunSummary:
-    """One line of `kernelwright runs`.
+    """One line of `kernelwright runs list`.
 
     Attributes:
         statuses: how many candidates stand at each status, by their strongest verdict.
@@ -73,16 +72,11 @@ def verdicts_of_run(
 ) -> tuple[Verdict, ...]:
     """Verdicts that a run asked for, oldest first.
 
-    Another run may have judged the same text with another toolchain or judge: what was found before
-    this run began is not its own.
+    Raises:
+        UnknownRunError: no such run.
     """
-    # Verdicts name whole seconds.
-    started = datetime.fromisoformat(store.run(run_id).started_at).replace(microsecond=0)
-    return tuple(
-        verdict
-        for verdict in store.verdicts(run=run_id, tier=tier)
-        if datetime.fromisoformat(verdict.judged_at) >= started
-    )
+    store.run(run_id)
+    return store.verdicts(run=run_id, tier=tier)
 
 
 def strongest_verdicts(verdicts: tuple[Verdict, ...]) -> dict[str, Verdict]:

@@ -25,7 +25,7 @@ IDS: dict[Kind, tuple[str, str]] = {
 
 
 def no_run(run_id: str) -> RunStoreError:
-    return UnknownRunError(f"no run {run_id!r}: `kernelwright runs` lists them")
+    return UnknownRunError(f"no run {run_id!r}: `kernelwright runs list` lists them")
 
 
 def no_record(kind: Kind, identity: str) -> RunStoreError:
@@ -128,4 +128,21 @@ def insert_cases(
     connection.executemany(
         "INSERT OR IGNORE INTO verdict_cases VALUES (?, ?)",
         [(verdict.digest, case) for case in sorted(cases)],
+    )
+
+
+def link_verdict(connection: sqlite3.Connection, verdict: Verdict, run: str | None) -> None:
+    """Remember whose verdict it is: `run`'s, or of every run that proposed the candidate."""
+    if run is None:
+        rows = connection.execute(
+            "SELECT DISTINCT run FROM proposals WHERE candidate = ?", (verdict.candidate,)
+        )
+        runs = [row["run"] for row in rows]
+    elif record_text(connection, "runs", "id", run) is None:
+        raise no_run(run)
+    else:
+        runs = [run]
+    connection.executemany(
+        "INSERT OR IGNORE INTO run_verdicts VALUES (?, ?)",
+        [(name, verdict.digest) for name in runs],
     )

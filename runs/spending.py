@@ -50,10 +50,14 @@ def nano(dollars: float) -> int:
 
 
 def budget_of(connection: sqlite3.Connection, run_id: str) -> Budget:
+    """The caps set last: those that the run began with, or those of a `resume`."""
     row = connection.execute("SELECT record FROM runs WHERE id = ?", (run_id,)).fetchone()
     if row is None:
-        raise UnknownRunError(f"no run {run_id!r}: `kernelwright runs` lists them")
-    return decode(Run, row["record"]).budget
+        raise UnknownRunError(f"no run {run_id!r}: `kernelwright runs list` lists them")
+    newer = connection.execute(
+        "SELECT record FROM caps WHERE run = ? ORDER BY sequence DESC LIMIT 1", (run_id,)
+    ).fetchone()
+    return decode(Budget, newer["record"]) if newer else decode(Run, row["record"]).budget
 
 
 def spent_of(connection: sqlite3.Connection, run_id: str) -> Spent:

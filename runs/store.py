@@ -24,6 +24,7 @@ from runs.rows import (
     insert_candidate,
     insert_cases,
     insert_verdict,
+    link_verdict,
     no_record,
     text_of,
 )
@@ -46,6 +47,8 @@ class RunStore(RunRows, PromotionRows):
         self.home = home
         self.database = Database(home / "store.sqlite")
         self.blobs = BlobStore(home / "blobs")
+        if self.database.refusal is None:
+            self.blobs.sweep()
         self.ledger = Ledger(self.database, self.blobs)
         self.samples = Samples(self.database)
 
@@ -67,7 +70,7 @@ class RunStore(RunRows, PromotionRows):
             return prefix
         if not found or not prefix:
             error = UnknownRunError if kind == "run" else UnknownRecordError
-            raise error(f"no {kind} begins with {prefix!r}: see `kernelwright runs`")
+            raise error(f"no {kind} begins with {prefix!r}: see `kernelwright runs list`")
         if len(found) > 1:
             raise AmbiguousIdError(f"several {kind}s begin with {prefix!r}: give more of it")
         return found[0]
@@ -96,6 +99,7 @@ class RunStore(RunRows, PromotionRows):
         cases: Sequence[str] = (),
         toolchain: str = "",
         commit: str = "",
+        run: str | None = None,
     ) -> str:
         """Store a verdict and all that it names, in one step; return its digest.
 
@@ -104,6 +108,7 @@ class RunStore(RunRows, PromotionRows):
             cases: names of the cases judged, where no cell and no artefact says: `build_failed`.
             toolchain: what `find_verdict` will ask for; left out, the environment's or the build's.
             commit: the checkout's commit.
+            run: the run that asked; left out, the verdict counts for each that proposed it.
 
         Raises:
             UnknownRecordError: the candidate is not stored yet.
@@ -125,6 +130,7 @@ class RunStore(RunRows, PromotionRows):
                 insert_cases(connection, verdict, outcome.builds, cases)
                 for series in series_of(verdict, incumbent=origin, commit=commit):
                     insert_series(connection, series)
+            link_verdict(connection, verdict, run)
         return verdict.digest
 
     def verdict(self, digest: str) -> Verdict:
@@ -167,10 +173,10 @@ class RunStore(RunRows, PromotionRows):
         tier: Tier | None = None,
         status: Status | None = None,
     ) -> tuple[Verdict, ...]:
-        """Verdicts in the order they were stored; `run`: those of the run's candidates."""
+        """Verdicts in the order they were stored; `run`: those that the run asked for."""
         tests: dict[str, str] = {}
         if run is not None:
-            tests["candidate IN (SELECT candidate FROM proposals WHERE run = ?)"] = run
+            tests["digest IN (SELECT verdict FROM run_verdicts WHERE run = ?)"] = run
         if candidate is not None:
             tests["candidate = ?"] = candidate
         if tier is not None:

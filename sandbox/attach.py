@@ -1,5 +1,6 @@
 """The channel to a container: its stdin and stdout over one attached connection."""
 
+import contextlib
 import socket
 import struct
 import time
@@ -39,6 +40,9 @@ class Channel:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        # Wakes a read of another thread, which a mere close would not.
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
         self._stream._response.close()
         self._stream.close()
         self._socket.close()

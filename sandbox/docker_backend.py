@@ -44,6 +44,7 @@ class DockerBackend:
         self._daemon = Daemon(base_url)
         self._image: Image | None = None
         self._lock = threading.Lock()
+        self._left_behind = False
         self.check()
         self.reap()
 
@@ -101,6 +102,9 @@ class DockerBackend:
         header = shim_header(job, layout.place, contained=True, waits=waits)
         name = f"kernelwright-{secrets.token_hex(8)}"
         warden.watch(f"{LABEL_OWNER}={owner.label()}", self._daemon.unix_socket())
+        if self._left_behind:
+            self.reap()
+            self._left_behind = False
         with self._daemon.client() as client:
             _ACTIVE.add(name)
             try:
@@ -122,5 +126,6 @@ class DockerBackend:
         except docker.errors.NotFound:
             pass
         except FAULTS as error:
-            # `reap` removes it later; the job's own result or error matters more.
+            # The next job's `reap` removes it; this job's own result or error matters more.
+            self._left_behind = True
             logger.warning("could not remove container %s: %s", name, error)

@@ -42,6 +42,7 @@ class ReadyPool:
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="ready-sandboxes")
         self._jobs: OrderedDict[str, Job] = OrderedDict()
         self._ready: dict[str, Future[ReadySandbox]] = {}
+        self._making: ReadySandbox | None = None
         self._closed = False
 
     def run(self, job: Job, rest: Mapping[str, bytes], stamp: str = "") -> JobResult:
@@ -78,12 +79,15 @@ class ReadyPool:
         return sum(future.exception(timeout_s) is None for future in pending)
 
     def close(self) -> None:
-        """Remove every ready sandbox; the pool makes no more."""
+        """Remove every ready sandbox, one in the making too; the pool makes no more."""
         with self._lock:
             self._closed = True
             left, self._ready = list(self._ready.values()), {}
+            making = self._making
         for future in left:
             future.cancel()
+        if making is not None:
+            making.close()
         self._worker.shutdown(wait=True)
         for future in left:
             _discard(future)
@@ -105,11 +109,18 @@ class ReadyPool:
     def _make(self, job: Job) -> ReadySandbox:
         with self._hold():
             sandbox = self._backend.ready(job)
+            with self._lock:
+                self._making = None if self._closed else sandbox
             try:
+                if self._closed:
+                    raise InfrastructureError("the pool of ready sandboxes was closed")
                 sandbox.settle(SETTLE_S)
             except BaseException:
                 sandbox.close()
                 raise
+            finally:
+                with self._lock:
+                    self._making = None
             return sandbox
 
 

@@ -63,7 +63,12 @@ class _Connection(http.client.HTTPConnection):
         self.sock.connect(self._unix_socket)
 
 
-def _ask(unix_socket: str, method: str, path: str) -> bytes:
+def ask(unix_socket: str, method: str, path: str) -> bytes:
+    """The body of the daemon's answer, whatever its status.
+
+    Raises:
+        OSError, HTTPException: it gives none.
+    """
     connection = _Connection(unix_socket)
     try:
         connection.request(method, path)
@@ -79,9 +84,9 @@ def remove_all(label: str, unix_socket: str) -> int:
         OSError, HTTPException, ValueError: the daemon does not answer as it should.
     """
     filters = quote(json.dumps({"label": [label]}))
-    found = json.loads(_ask(unix_socket, "GET", f"/containers/json?all=1&filters={filters}"))
+    found = json.loads(ask(unix_socket, "GET", f"/containers/json?all=1&filters={filters}"))
     for container in found:
-        _ask(unix_socket, "DELETE", f"/containers/{container['Id']}?force=1&v=1")
+        ask(unix_socket, "DELETE", f"/containers/{container['Id']}?force=1&v=1")
     return len(found)
 
 

@@ -99,7 +99,7 @@ def test_the_wheel_requires_jax_alone(wheel: zipfile.ZipFile) -> None:
 
 def test_an_editable_install_gives_the_command(editable: zipfile.ZipFile, checkout: Path) -> None:
     files = {name.rpartition("/")[2]: editable.read(name).decode() for name in editable.namelist()}
-    assert "kernelwright = agent.cli.main:run" in files["entry_points.txt"].splitlines()
+    assert "kernelwright = agent.cli.__main__:run" in files["entry_points.txt"].splitlines()
     [path] = [text for name, text in files.items() if name.endswith(".pth")]
     assert Path(path.strip()).samefile(checkout)
     assert not [name for name in editable.namelist() if name.endswith(".py")]

@@ -2,43 +2,44 @@
 
 from __future__ import annotations
 
-import platform
-import shutil
-import subprocess
-import sys
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
 
-from agent.cli import output, wiring
-from agent.cli.failures import ExitCode
+import typer
+
+from agent.cli import config, config_file, machine, output
+from agent.cli.failures import CliError, ExitCode
+from agent.cli.machine import Finding
 from agent.cli.options import Debug, Home, Json
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One thing looked at. `needed`: without it the default settings do not work."""
-
-    name: str
-    found: bool
-    detail: str
-    mend: str = ""
-    needed: bool = True
-
-
-def doctor(home: Home = None, json: Json = False, debug: Debug = False) -> int:
+def doctor(
+    context: typer.Context, home: Home = None, json: Json = False, debug: Debug = False
+) -> int:
     """Look at what this machine has.
 
     0 when all is there, 3 when something needed is missing; each lack with what mends it.
     """
-    checks: tuple[Callable[[], Finding], ...] = (
-        _python,
-        _jax,
-        _git,
-        _docker,
-        _image,
-        lambda: _store(home),
-    )
-    findings = [check() for check in checks]
+    settings, told = _settings(context)
+    chosen = {setting.name: setting.value for setting in settings if setting.value is not None}
+    needs_docker = chosen.get("backend", "docker") == "docker"
+    store = str(home or chosen.get("home") or "")
+    findings = [
+        machine.python(),
+        machine.jax(),
+        *machine.packages(),
+        machine.git(),
+        machine.docker(needed=needs_docker),
+        machine.image(),
+        machine.cores(),
+        machine.memory(),
+        machine.store(store),
+        machine.scratch(),
+        told,
+        machine.keys(),
+        machine.models(_names(chosen, "model", "fallback"), chosen.get("base_url")),
+    ]
     if json:
         output.dump_json({"findings": [asdict(finding) for finding in findings]})
     else:
@@ -51,69 +52,22 @@ def doctor(home: Home = None, json: Json = False, debug: Debug = False) -> int:
     return ExitCode.INFRASTRUCTURE if lacking else ExitCode.DONE
 
 
-def _python() -> Finding:
-    good = sys.version_info >= (3, 12)
-    return Finding("python", good, platform.python_version(), "" if good else "make clean setup")
+def _names(chosen: Mapping[str, Any], *settings: str) -> list[str]:
+    """Model strings of lists, or of a variable with commas."""
+    said = [text for setting in settings for text in chosen.get(setting) or ()]
+    return [name.strip() for text in said for name in text.split(",") if name.strip()]
 
 
-def _jax() -> Finding:
+def _settings(context: typer.Context) -> tuple[list[config.Setting], Finding]:
+    """The settings in use, and what there is to say about the config files."""
+    named = context.find_root().params.get("config")
     try:
-        import jax
-
-        devices = sorted({device.device_kind for device in jax.devices()})
-    except Exception as error:
-        return Finding("jax", False, f"{type(error).__name__}: {error}", "make setup")
-    return Finding("jax", True, f"{jax.__version__}; devices: {', '.join(devices)}")
-
-
-def _git() -> Finding:
-    if shutil.which("git") is None:
-        return Finding("git", False, "not on the PATH", "apt-get install git")
-    commit = wiring.head_commit()
-    if not commit:
-        return Finding("git", False, "the workbench is not in a git checkout", "git clone it")
-    return Finding("git", True, f"checkout at {output.short(commit)}")
-
-
-def _docker() -> Finding:
-    import sandbox
-
-    try:
-        sandbox.open_backend("docker").check()
-    except sandbox.InfrastructureError as error:
-        return Finding("docker", False, str(error), "make docker")
-    return Finding("docker", True, "the daemon answers")
-
-
-def _image() -> Finding:
-    mend = "make image"
-    try:
-        asked = subprocess.run(
-            [
-                "docker",
-                "image",
-                "ls",
-                "--format",
-                "{{.Repository}}:{{.Tag}}",
-                "kernelwright-sandbox",
-            ],
-            capture_output=True,
-            text=True,
-            timeout=20,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return Finding("image", False, f"docker cannot be asked: {error}", mend, needed=False)
-    tags = asked.stdout.split()
-    if not tags:
-        return Finding("image", False, "made on first use", mend, needed=False)
-    return Finding("image", True, ", ".join(tags))
-
-
-def _store(home: object) -> Finding:
-    try:
-        folder = wiring.store(home).home  # type: ignore[arg-type]
-        free = shutil.disk_usage(folder).free
-    except Exception as error:
-        return Finding("store", False, str(error), "set KERNELWRIGHT_HOME to a folder of yours")
-    return Finding("store", True, f"{folder}; {free / 1e9:.0f} GB free")
+        files = config_file.load(context.find_root().command, named)
+    except CliError as error:
+        broken = Finding("config", False, str(error), "mend that file: docs/configuration.md")
+        return config.effective(context, ()), broken
+    if files:
+        detail = ", ".join(str(file.path) for file in files)
+    else:
+        detail = f"no file; {config_file.places(named)[0]} would be read"
+    return config.effective(context, files), Finding("config", True, detail)

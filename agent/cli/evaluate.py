@@ -7,8 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent.cli import inputs, output, verdicts, wiring
-from agent.cli.options import Backend, BackendName, Debug, Home, Json, Target, TierName
+from agent.cli import inputs, offers, output, verdicts, wiring
+from agent.cli.failures import CliError
+from agent.cli.options import (
+    Backend,
+    BackendName,
+    Debug,
+    Home,
+    Json,
+    Quiet,
+    Target,
+    TierName,
+)
 from agent.cli.progress import Progress, warn
 
 if TYPE_CHECKING:
@@ -22,14 +32,24 @@ def evaluate(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="Full text of one implementation module.")
     ],
-    op: Annotated[str, typer.Option("--op", help="The op that it implements.")],
+    op: Annotated[
+        str,
+        typer.Option("--op", help="The op that it implements.", autocompletion=offers.ops),
+    ],
     implementation: Annotated[
         str | None,
-        typer.Option(help="Module that it would replace. Default: the target's usual one."),
+        typer.Option(
+            help="Module that it would replace. Default: the target's usual one.",
+            autocompletion=offers.implementations,
+        ),
     ] = None,
     target: Target = "cpu",
     case: Annotated[
-        str | None, typer.Option(help="Judge this case alone. Default: what the tier asks for.")
+        str | None,
+        typer.Option(
+            help="Screen on this case alone. Default: the op's primary one.",
+            autocompletion=offers.cases,
+        ),
     ] = None,
     tier: Annotated[
         TierName,
@@ -37,6 +57,7 @@ def evaluate(
     ] = TierName.SCREEN,
     backend: Backend = BackendName.DOCKER,
     home: Home = None,
+    quiet: Quiet = False,
     json: Json = False,
     debug: Debug = False,
 ) -> int:
@@ -46,16 +67,21 @@ def evaluate(
     (or right, with no such device here); 1 for every other status.
     """
     inputs.problem(op, case=case, implementation=implementation, target=target)
+    if case is not None and tier is TierName.PROMOTE:
+        raise CliError(
+            "usage",
+            "--case goes with --tier screen: the promote tier judges every case of the target",
+        )
     text = inputs.source(file)
     module = implementation or usual_implementation(op, target)
-    if backend is BackendName.SUBPROCESS:
+    if backend is BackendName.SUBPROCESS and not quiet:
         warn(f"--backend subprocess is no security boundary: {file} runs as you")
     judge = wiring.evaluator(backend)
     store = wiring.store(home)
     from sandbox.records import Candidate
 
     candidate = Candidate(op=op, implementation=module, target=target, files={f"{module}.py": text})
-    with Progress().running(f"{op}/{module}") as progress:
+    with Progress(quiet=quiet).running(f"{op}/{module}") as progress:
         outcome = judge.judge(candidate, tier=tier.value, case=case, progress=progress.stage)
     digest = keep(store, judge, candidate, outcome, case=case)
     if json:

@@ -1,4 +1,4 @@
-"""What a run says while it goes, as lines and a bar on standard error."""
+"""What a run says while it goes, as lines on standard error."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ from agent.cli.output import short
 from agent.cli.progress import Progress
 
 if TYPE_CHECKING:
-    from agent.budget import Spent
+    from agent.cli.standing import Standing
     from agent.events import Event
-    from runs.records import Budget
 
 
 class Reporter:
-    """A listener for `agent.run`: one line an event; stages only where there is a live bar."""
+    """A listener for `agent.run`: one line an event, and a `Standing` kept up to date."""
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: Progress, standing: Standing | None = None) -> None:
         self._progress = progress
-        self._best = ""
+        self._standing = standing
         self.run: str | None = None
 
     def __call__(self, event: Event) -> None:
         from agent import events
 
         self.run = event.run
+        if self._standing is not None:
+            self._standing.see(event)
         match event:
             case events.Started():
                 verb = "resumes" if event.resumed else "started"
@@ -41,8 +42,8 @@ class Reporter:
             case events.Duplicate():
                 same = "the incumbent" if event.of is None else f"#{event.of}"
                 self._say(f"#{event.number} is the same program as {same}; not judged again")
-            case events.Judging():
-                self._progress.stage(f"#{event.number} {event.tier}: {event.stage}{self._best}")
+            case events.Waiting():
+                self._say(f"#{event.number} waits {event.pause_s:.0f} s: {event.reason}")
             case events.Judged():
                 self._say(
                     f"#{event.number} {event.tier}: {event.status}"
@@ -51,16 +52,13 @@ class Reporter:
             case events.RoundDone():
                 best = "nothing faster yet"
                 if event.best_ratio is not None:
-                    self._best = f" (best so far x{event.best_ratio:.3f})"
                     best = f"best screened x{event.best_ratio:.3f}"
                 self._say(f"round {event.round} of at most {event.rounds} done: {best}")
-            case events.BudgetUsed():
-                self._progress.advance(fraction(event.spent, event.budget), 1.0)
             case events.Confirming():
                 names = ", ".join(short(digest) for digest in event.candidates)
                 self._say(f"confirming at the promotion tier: {names}")
             case events.Finished():
-                self._say(f"run {event.run} {event.status.replace('_', ' ')}: {event.stop}")
+                self._say(f"run {event.run} {event.status.replace('_', ' ')}: {event.why}")
 
     def _say(self, line: str) -> None:
         self._progress.say(line)
@@ -72,16 +70,6 @@ def ratio_text(ratio: float | None, low: float | None, high: float | None) -> st
         return ""
     interval = f" [{low:.3f}, {high:.3f}]" if low is not None and high is not None else ""
     return f" x{ratio:.3f}{interval}"
-
-
-def fraction(spent: Spent, budget: Budget) -> float:
-    """How much of the tightest cap is used."""
-    used = [
-        getattr(spent, name) / cap if cap else 1.0
-        for name, cap in budget.model_dump().items()
-        if cap is not None
-    ]
-    return min(1.0, max(used, default=0.0))
 
 
 def _first_line(text: str) -> str:

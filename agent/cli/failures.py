@@ -67,6 +67,7 @@ KINDS: dict[str, Kind] = {
     "runs.errors.RunStoreError": "refused",
     "agent.errors.SettingsError": "usage",
     "agent.errors.UnknownRunError": "not_found",
+    "agent.errors.RecordingError": "input",
     "agent.errors.AgentError": "infrastructure",
     "builtins.KeyboardInterrupt": "interrupted",
     "builtins.MemoryError": "infrastructure",

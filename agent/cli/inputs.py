@@ -30,16 +30,21 @@ def problem(
 
         targets.target(target)
     if case is not None:
-        _one_of("case", case, op, (c.name for c in found.cases))
+        # A held-out case may be named by who knows it, and is listed for nobody.
+        shown = (c.name for c in found.cases if "holdout" not in c.tags)
+        _one_of("case", case, op, (c.name for c in found.cases), shown)
     if implementation is not None:
         _one_of("implementation", implementation, op, (i.name for i in found.implementations))
     return found
 
 
-def _one_of(what: str, name: str, op: str, names: Iterable[str]) -> None:
+def _one_of(
+    what: str, name: str, op: str, names: Iterable[str], shown: Iterable[str] | None = None
+) -> None:
     known = list(names)
     if name not in known:
-        raise CliError("not_found", f"{op} has no {what} {name!r}; it has: {', '.join(known)}")
+        choices = ", ".join(known if shown is None else shown)
+        raise CliError("not_found", f"{op} has no {what} {name!r}; it has: {choices}")
 
 
 def source(path: Path) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli import output
+from agent.cli import offers, output
 from agent.cli.options import Debug, Json
 
 if TYPE_CHECKING:
@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 def ops(
-    op: Annotated[str | None, typer.Argument(metavar="[OP]", help="Show one op in full.")] = None,
+    op: Annotated[
+        str | None,
+        typer.Argument(metavar="[OP]", help="Show one op in full.", autocompletion=offers.ops),
+    ] = None,
     json: Json = False,
     debug: Debug = False,
 ) -> None:

@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
+from agent.cli import offers
+
 
 class BackendName(StrEnum):
     DOCKER = "docker"
@@ -20,10 +22,31 @@ class TierName(StrEnum):
     PROMOTE = "promote"
 
 
+class DiffName(StrEnum):
+    AUTO = "auto"
+    SIDE = "side"
+    UNIFIED = "unified"
+
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of a failure.")]
+Quiet = Annotated[
+    bool,
+    typer.Option(
+        "--quiet/--no-quiet", "-q", help="Nothing on standard error but errors.", show_default=False
+    ),
+]
 Op = Annotated[
-    str, typer.Argument(metavar="OP", help="An op's name; `kernelwright ops` lists them.")
+    str,
+    typer.Argument(
+        metavar="OP",
+        help="An op's name; `kernelwright ops` lists them.",
+        autocompletion=offers.ops,
+    ),
+]
+RunId = Annotated[
+    str,
+    typer.Argument(metavar="RUN", help="A run's id, or its beginning.", autocompletion=offers.runs),
 ]
 Backend = Annotated[
     BackendName,
@@ -42,7 +65,12 @@ Home = Annotated[
         show_default=False,
     ),
 ]
-Target = Annotated[str, typer.Option(help="Device that the kernel is for: cpu, tpu, cuda.")]
+Target = Annotated[
+    str,
+    typer.Option(
+        help="Device that the kernel is for: cpu, tpu, cuda.", autocompletion=offers.targets
+    ),
+]
 AllowUnsafe = Annotated[
     bool,
     typer.Option("--allow-unsafe", help="Let model-written code run with `--backend subprocess`."),
@@ -67,5 +95,13 @@ BudgetCandidates = Annotated[int | None, _cap("candidates judged")]
 Commit = Annotated[
     bool,
     typer.Option("--commit/--no-commit", help="Commit what is written, or leave it in the tree."),
+]
+Diff = Annotated[
+    DiffName,
+    typer.Option(
+        "--diff",
+        help="Both texts side by side, or one unified diff. `auto`: side by side on a wide "
+        "terminal.",
+    ),
 ]
 Reason = Annotated[str, typer.Option(help="Why, for the record.")]

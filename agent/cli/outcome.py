@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from agent.cli import output, verdicts
+from agent.cli import output, sides, verdicts
 from agent.cli.events import Reporter, ratio_text
 from agent.cli.failures import CliError, ExitCode, describe
+from agent.cli.panel import RunPanel
 from agent.cli.progress import Progress
+from agent.cli.standing import Standing
 
 if TYPE_CHECKING:
     from agent.run import RunResult
@@ -19,25 +21,30 @@ SHOWN = 10
 
 
 @contextmanager
-def watched() -> Iterator[Reporter]:
-    """A listener with a live bar. A run that breaks off says how it is taken up again."""
-    progress = Progress(stage_lines=False)
-    reporter = Reporter(progress)
+def watched(standing: Standing | None = None, *, quiet: bool = False) -> Iterator[Reporter]:
+    """A listener with a live panel. A run that breaks off says how it is taken up again.
+
+    Args:
+        standing: what the panel starts from; an empty one where it is left out.
+    """
+    standing = standing or Standing()
+    progress = Progress(stage_lines=False, quiet=quiet)
+    reporter = Reporter(progress, standing)
+    reporter.run = standing.run or None
+
+    def kept(message: str) -> str:
+        go_on = f"; the run is kept: kernelwright resume {reporter.run}" if reporter.run else ""
+        return message + (go_on or "; no run had begun")
+
     try:
-        with progress.running("starting", total=1.0):
+        with progress.showing(RunPanel(standing), lambda: kept("interrupted")):
             yield reporter
     except (Exception, KeyboardInterrupt) as error:
         failure = describe(error)
-        if reporter.run is None or failure.kind not in (
-            "infrastructure",
-            "interrupted",
-            "internal",
-        ):
+        broke_off = failure.kind in ("infrastructure", "interrupted", "internal")
+        if not broke_off or (reporter.run is None and failure.kind != "interrupted"):
             raise
-        raise CliError(
-            failure.kind,
-            f"{failure.message}; the run is kept: kernelwright resume {reporter.run}",
-        ) from error
+        raise CliError(failure.kind, kept(failure.message)) from error
 
 
 def finish(store: RunStore, result: RunResult, *, as_json: bool) -> ExitCode:
@@ -50,7 +57,7 @@ def finish(store: RunStore, result: RunResult, *, as_json: bool) -> ExitCode:
         output.dump_json(result.to_json() | {"candidates": views})
         return ExitCode.DONE if result.promotable else ExitCode.NEGATIVE
     output.show(
-        f"run {result.run}: stopped by {result.stop}", verdicts.candidates_table(candidates[:SHOWN])
+        f"run {result.run}: stopped by {result.why}", verdicts.candidates_table(candidates[:SHOWN])
     )
     winner = next((c for c in candidates if c.candidate in result.promotable), None)
     if winner is None:
@@ -69,7 +76,8 @@ def finish(store: RunStore, result: RunResult, *, as_json: bool) -> ExitCode:
     output.show(
         f"{winner.status}{ratio_text(winner.ratio, winner.low, winner.high)}: {winner.reason}",
         "",
-        output.printable(winner.diff),
+        sides.unified(winner.diff),
+        "",
         "Where to look next",
         *(f"  kernelwright {command:{width}}  {what}" for command, what in commands),
     )

@@ -9,7 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.measure import Measurement
     from rich.table import Table
+
+LEAST_COLUMNS = 12
 
 
 def dump_json(document: Mapping[str, Any]) -> None:
@@ -29,34 +33,75 @@ def _plain(value: Any) -> Any:
 
 
 def show(*lines: Any) -> None:
-    """Print lines and tables, with rich's markup switched off: names and logs are not ours."""
+    """Print lines, without control sequences whoever wrote them, and tables."""
+    made = console()
+    for line in lines:
+        made.print(printable(line) if isinstance(line, str) else line)
+
+
+def console() -> Console:
+    """Standard output with rich's markup switched off: names and logs are not ours."""
     from rich.console import Console
 
     width = None if sys.stdout.isatty() else 160
-    console = Console(highlight=False, markup=False, width=width)
-    for line in lines:
-        console.print(line)
+    return Console(highlight=False, markup=False, emoji=False, width=width)
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
+class Rows:
+    """A plain table; where a terminal is too narrow for it, one line a value."""
+
+    def __init__(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+        self._columns = columns
+        self._rows = [[printable(str(cell)) for cell in row] for row in rows]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from rich.text import Text
+
+        if self.__rich_measure__(console, options).minimum <= options.max_width:
+            yield self._table()
+            return
+        names = [name.lstrip(">") for name in self._columns]
+        width = max(map(len, names))
+        for row in self._rows:
+            yield Text("")
+            for name, cell in zip(names, row, strict=True):
+                if cell:
+                    yield Text(f" {name:{width}}  {cell}")
+        yield Text("")
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        from rich.measure import Measurement
+
+        # What fits is asked without the limit: a table itself never says more than it.
+        roomy = options.update(max_width=10_000)
+        return Measurement.get(console, roomy, self._table())
+
+    def _table(self) -> Table:
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
+        made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for index, name in enumerate(self._columns):
+            right = name.startswith(">")
+            whole = right or index == 0
+            longest = max((len(row[index]) for row in self._rows), default=0)
+            made.add_column(
+                name.lstrip(">"),
+                justify="right" if right else "left",
+                no_wrap=whole,
+                overflow="ignore" if whole else "fold",
+                # Without it a narrow terminal makes a column of names vanish.
+                min_width=None if whole else max(len(name), min(longest, LEAST_COLUMNS)),
+            )
+        for row in self._rows:
+            made.add_row(*map(Text, row))
+        return made
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Rows:
     """A plain table; columns named `>name` are aligned to the right."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in columns:
-        right = name.startswith(">")
-        whole = right or name == columns[0]
-        made.add_column(
-            name.lstrip(">"),
-            justify="right" if right else "left",
-            no_wrap=whole,
-            overflow="ignore" if whole else "fold",
-        )
-    for row in rows:
-        made.add_row(*(Text(printable(str(cell))) for cell in row))
-    return made
+    return Rows(columns, rows)
 
 
 def printable(text: str) -> str:

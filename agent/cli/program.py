@@ -15,6 +15,13 @@ from agent.cli import failures
 class Program(TyperGroup):
     """`typer`'s group with our own handling of errors, the same for every verb."""
 
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            # typer would end with 130 and without a word.
+            raise failures.CliError("interrupted", "interrupted") from None
+
     def main(
         self,
         args: Sequence[str] | None = None,

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent.cli import output, wiring
+from agent.cli import offers, output, wiring
 from agent.cli.events import ratio_text
 from agent.cli.failures import CliError
-from agent.cli.options import Backend, BackendName, Commit, Debug, Home, Json, Reason
+from agent.cli.options import Backend, BackendName, Commit, Debug, Home, Json, Quiet, Reason
 from agent.cli.progress import Progress
 
 if TYPE_CHECKING:
@@ -19,12 +19,18 @@ if TYPE_CHECKING:
 
 def promote(
     what: Annotated[
-        str, typer.Argument(metavar="VERDICT|CANDIDATE", help="A digest, or its beginning.")
+        str,
+        typer.Argument(
+            metavar="VERDICT|CANDIDATE",
+            help="A digest, or its beginning.",
+            autocompletion=offers.promotable,
+        ),
     ],
     reason: Reason = "",
     commit: Commit = True,
     backend: Backend = BackendName.DOCKER,
     home: Home = None,
+    quiet: Quiet = False,
     json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -36,17 +42,23 @@ def promote(
     """
     store = wiring.store(home)
     digest = promotable_verdict(store, what)
-    promotion = carry_out(store, digest, backend=backend, commit=commit, reason=reason)
+    promotion = carry_out(store, digest, backend=backend, commit=commit, reason=reason, quiet=quiet)
     show_promotion(promotion, as_json=json)
 
 
 def rollback(
     promotion: Annotated[
-        str, typer.Argument(metavar="PROMOTION", help="A promotion's id, or its beginning.")
+        str,
+        typer.Argument(
+            metavar="PROMOTION",
+            help="A promotion's id, or its beginning.",
+            autocompletion=offers.promotions,
+        ),
     ],
     reason: Reason = "",
     commit: Commit = True,
     home: Home = None,
+    quiet: Quiet = False,
     json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -57,26 +69,37 @@ def rollback(
     from runs import rollback as runs_rollback
 
     store = wiring.store(home)
-    undone = runs_rollback.rollback(
-        store,
-        store.resolve("promotion", promotion),
-        checkout=wiring.checkout(),
-        reviewer=wiring.reviewer(),
-        commit=commit,
-        now=wiring.now(),
-        reason=reason,
-    )
+    promotion_id = store.resolve("promotion", promotion)
+    with Progress(quiet=quiet, stage_lines=False).running(f"taking {promotion_id} back"):
+        undone = runs_rollback.rollback(
+            store,
+            promotion_id,
+            checkout=wiring.checkout(),
+            reviewer=wiring.reviewer(),
+            commit=commit,
+            now=wiring.now(),
+            reason=reason,
+        )
     show_promotion(undone, as_json=json)
 
 
 def carry_out(
-    store: RunStore, verdict: str, *, backend: BackendName, commit: bool, reason: str
+    store: RunStore,
+    verdict: str,
+    *,
+    backend: BackendName,
+    commit: bool,
+    reason: str,
+    quiet: bool = False,
 ) -> Promotion:
     """Accept a verdict: lower again, compare, apply, run the contract suite, record."""
     from runs import review
 
+    _refuse_unless_promotable(store, verdict)
     judge = wiring.evaluator(backend)
-    with Progress().running("lowering again, comparing programs, running the contract suite"):
+    with Progress(quiet=quiet).running(
+        "lowering again, comparing programs, running the contract suite"
+    ):
         return review.accept(
             store,
             verdict,
@@ -112,6 +135,18 @@ def promotable_verdict(store: RunStore, prefix: str) -> str:
         else "it has no verdict"
     )
     raise CliError("refused", f"candidate {output.short(candidate)} cannot be promoted: {last}")
+
+
+def _refuse_unless_promotable(store: RunStore, digest: str) -> None:
+    """Say no before anything is opened for it; `runs.promotion` would say the same, minutes in."""
+    from runs.errors import NotPromotableError
+
+    verdict = store.verdict(digest)
+    if not verdict.promotable:
+        raise NotPromotableError(
+            f"verdict {output.short(digest)} cannot be promoted: it is {verdict.status} at tier "
+            f"{verdict.tier}, and only faster at tier promote can be"
+        )
 
 
 def show_promotion(promotion: Promotion, *, as_json: bool) -> None:

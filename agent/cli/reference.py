@@ -5,13 +5,17 @@ A fixed width makes the page the same on every terminal.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from typing import Any
 
 import typer
 from typer.testing import CliRunner
 
+from agent.cli import config_file, tree
 from agent.cli.main import app
+
+# No config file of whoever makes the page: its values would stand there as defaults.
+PLAIN = {"COLUMNS": "100", config_file.VARIABLE: os.devnull}
 
 HEAD = """\
 # The command line
@@ -19,7 +23,9 @@ HEAD = """\
 This page is made from the help texts by `make docs`; a test holds it current.
 
 Every verb has `--json` (one JSON document on standard output) and `--debug` (the traceback of a
-failure). Progress goes to standard error: a bar on a terminal, one line an event elsewhere.
+failure); both, and `--quiet`, may also stand before the verb. Progress goes to standard error: a
+live panel on a terminal, one line an event elsewhere, nothing with `--quiet`. What is not to be
+typed each time stands in a [config file](configuration.md).
 
 | exit code | meaning |
 |---|---|
@@ -33,22 +39,15 @@ A failure is one line on standard error, or with `--json` on standard output
 `{"error": {"kind": ..., "message": ..., "exit_code": ...}}`, where `kind` is one of `usage`,
 `input`, `not_found`, `refused`, `infrastructure`, `interrupted`, `internal`.
 
-`kernelwright --install-completion` installs completion for your shell.
+`kernelwright --install-completion` installs completion for your shell: verbs, flags, ops, cases,
+runs and candidates. `kernelwright completion SHELL` prints the script instead.
 """
 
 
 def verbs() -> Iterator[tuple[str, ...]]:
     """The words of every verb, in the order of the help."""
-
-    def walk(command: Any, words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-        children = getattr(command, "commands", None)
-        if children is None:
-            yield words
-            return
-        for name, child in children.items():
-            yield from walk(child, (*words, name))
-
-    yield from walk(typer.main.get_command(app), ())
+    for words, _ in tree.leaves(typer.main.get_command(app)):
+        yield words
 
 
 def page() -> str:
@@ -57,7 +56,7 @@ def page() -> str:
 
 
 def _section(words: tuple[str, ...]) -> str:
-    shown = CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": "100"})
+    shown = CliRunner().invoke(app, [*words, "--help"], env=PLAIN)
     lines = [line.rstrip() for line in shown.stdout.strip().splitlines()]
     text = "\n".join(lines)
     return f"\n## `kernelwright {' '.join(words)}`\n\n```text\n{text}\n```\n"

@@ -8,12 +8,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli import output, verdicts, wiring
-from agent.cli.events import ratio_text
+from agent.cli import offers, output, verdicts, wiring
+from agent.cli.evidence import cost_view, show_candidate
 from agent.cli.failures import CliError
-from agent.cli.options import Backend, BackendName, Commit, Debug, Home, Json, Reason
+from agent.cli.options import (
+    Backend,
+    BackendName,
+    Commit,
+    Debug,
+    Diff,
+    DiffName,
+    Home,
+    Json,
+    Quiet,
+    Reason,
+    RunId,
+)
 from agent.cli.promote import carry_out, show_promotion
-from agent.cli.runs import RunId
 
 if TYPE_CHECKING:
     from evaluators.api import Outcome
@@ -22,27 +33,32 @@ if TYPE_CHECKING:
     from runs.store import RunStore
     from sandbox.records import Candidate
 
+QUESTION = "[a]ccept, [r]eject, [d]efer, [s]kip, [p]age through it, [q]uit"
+
+
+def _named(help_text: str) -> Any:
+    return typer.Option(
+        metavar="DIGEST", help=help_text, show_default=False, autocompletion=offers.candidates
+    )
+
 
 def review(
     run: RunId,
     show: Annotated[
         str | None,
-        typer.Option(metavar="DIGEST", help="Show this candidate alone, whatever its status."),
+        _named("Show this candidate alone, whatever its status."),
     ] = None,
-    accept: Annotated[
-        str | None, typer.Option(metavar="DIGEST", help="Promote this candidate or verdict.")
-    ] = None,
+    accept: Annotated[str | None, _named("Promote this candidate or verdict.")] = None,
     reject: Annotated[
-        str | None,
-        typer.Option(metavar="DIGEST", help="Reject this candidate or verdict; needs --reason."),
+        str | None, _named("Reject this candidate or verdict; needs --reason.")
     ] = None,
-    defer: Annotated[
-        str | None, typer.Option(metavar="DIGEST", help="Leave this one for later.")
-    ] = None,
+    defer: Annotated[str | None, _named("Leave this one for later.")] = None,
+    diff: Diff = DiffName.AUTO,
     reason: Reason = "",
     commit: Commit = True,
     backend: Backend = BackendName.DOCKER,
     home: Home = None,
+    quiet: Quiet = False,
     json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -63,7 +79,7 @@ def review(
     store = wiring.store(home)
     run_id = store.resolve("run", run)
     candidates = ranked(store, run_id)
-    reviewer = Reviewer(store, backend=backend, commit=commit)
+    reviewer = Reviewer(store, backend=backend, commit=commit, diff=diff, quiet=quiet)
     for name, digest in _choices(accept, reject, defer):
         if digest is not None:
             promotion = reviewer.decide(name, _pick(candidates, digest), reason)
@@ -72,16 +88,17 @@ def review(
             return
     chosen = [_pick(candidates, show)] if show is not None else list(candidates)
     if json:
-        views = [verdicts.candidate_view(c) for c in chosen]
+        views = [verdicts.candidate_view(c) | {"cost": cost_view(store, c)} for c in chosen]
         output.dump_json({"run": run_id, "candidates": views})
         return
     output.show(verdicts.candidates_table(candidates))
     asking = on_a_terminal()
     for candidate in chosen:
         if show or candidate.promotable:
-            show_candidate(store, candidate)
-            if asking and candidate.promotable and candidate.decision in (None, "deferred"):
-                reviewer.ask(candidate)
+            show_candidate(store, candidate, diff)
+            undecided = candidate.promotable and candidate.decision in (None, "deferred")
+            if asking and undecided and not reviewer.ask(candidate):
+                break
     close_if_decided(store, run_id)
     if not any(c.promotable for c in candidates):
         output.show("none of them may be promoted; --show DIGEST shows one in full")
@@ -92,8 +109,18 @@ def review(
 class Reviewer:
     """Carries out what a person decided."""
 
-    def __init__(self, store: RunStore, *, backend: BackendName, commit: bool) -> None:
+    def __init__(
+        self,
+        store: RunStore,
+        *,
+        backend: BackendName,
+        commit: bool,
+        diff: DiffName = DiffName.AUTO,
+        quiet: bool = False,
+    ) -> None:
         self._store = store
+        self._diff = diff
+        self._quiet = quiet
         self._backend = backend
         self._commit = commit
 
@@ -110,6 +137,7 @@ class Reviewer:
                 backend=self._backend,
                 commit=self._commit,
                 reason=reason,
+                quiet=self._quiet,
             )
         act = decisions.reject if decision == "reject" else decisions.defer
         return act(
@@ -120,29 +148,40 @@ class Reviewer:
             now=wiring.now(),
         )
 
-    def ask(self, candidate: Ranked) -> None:
-        """Ask until there is an answer; a refused promotion says why and counts as one."""
+    def ask(self, candidate: Ranked) -> bool:
+        """Ask until there is an answer, and carry it out; False when it was to ask no more.
+
+        A refused promotion says why and counts as an answer.
+        """
         from runs.errors import NotPromotableError
 
-        answers = {"a": "accept", "r": "reject", "d": "defer", "s": ""}
+        answers = {"a": "accept", "r": "reject", "d": "defer", "s": "", "q": ""}
         while True:
-            answer = typer.prompt("[a]ccept, [r]eject, [d]efer, [s]kip", default="s").strip()[:1]
-            if answer in answers:
+            answer = typer.prompt(QUESTION, default="s").strip()[:1].lower()
+            if answer == "p":
+                show_candidate(self._store, candidate, self._diff, paged=True)
+            elif answer in answers:
                 break
         decision = answers[answer]
         if not decision:
-            return
+            return answer != "q"
         reason = typer.prompt("why", default=None if decision == "reject" else "")
         try:
             show_promotion(self.decide(decision, candidate, reason), as_json=False)
         except NotPromotableError as error:
             output.show(f"refused: {error}")
+        return True
 
 
 def close_if_decided(store: RunStore, run_id: str) -> None:
     """End a run that only waited for this review."""
-    from agent.run import AWAITING_REVIEW, resume
     from runs.queries import run_summary
+    from runs.ranking import ranked
+
+    decided = {p.candidate for p in store.promotions(run=run_id) if p.decision != "deferred"}
+    if any(c.promotable and c.candidate not in decided for c in ranked(store, run_id)):
+        return
+    from agent.run import AWAITING_REVIEW, resume
 
     summary = run_summary(store, run_id)
     if summary.state == "stopped" and summary.end_reason.endswith(AWAITING_REVIEW):
@@ -154,20 +193,6 @@ class _NothingToJudge:
 
     def judge(self, candidate: Candidate, **asked: Any) -> Outcome:
         raise AssertionError("a run that waits for review judges nothing")
-
-
-def show_candidate(store: RunStore, candidate: Ranked) -> None:
-    """One candidate in full: what it is, what was found, what it changes."""
-    output.show(
-        "",
-        f"#{candidate.rank} {candidate.candidate} by {candidate.proposer}"
-        f"{ratio_text(candidate.ratio, candidate.low, candidate.high)}",
-    )
-    if candidate.rationale.strip():
-        output.show(f"its proposer says: {output.printable(candidate.rationale.strip())}")
-    if candidate.verdict:
-        verdicts.show_verdict(store.verdict(candidate.verdict), candidate.verdict)
-    output.show(output.printable(candidate.diff))
 
 
 def on_a_terminal() -> bool:

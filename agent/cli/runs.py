@@ -3,33 +3,89 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli import output, verdicts, wiring
-from agent.cli.options import Debug, Home, Json
+from agent.cli import offers, output, verdicts, wiring
+from agent.cli.failures import CliError
+from agent.cli.options import Debug, Home, Json, RunId
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from runs.queries import RunSummary
     from runs.records import Promotion
 
-RunId = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or its beginning.")]
+
+class StateName(StrEnum):
+    OPEN = "open"
+    FINISHED = "finished"
+    STOPPED = "stopped"
+    FAILED = "failed"
 
 
-def list_runs(home: Home = None, json: Json = False, debug: Debug = False) -> None:
+class OrderName(StrEnum):
+    STARTED = "started"
+    BEST = "best"
+    SPENT = "spent"
+    PROPOSALS = "proposals"
+
+
+def list_runs(
+    op: Annotated[
+        str | None, typer.Option(help="Runs of this op.", autocompletion=offers.ops)
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="Runs for this target.", autocompletion=offers.targets)
+    ] = None,
+    state: Annotated[
+        StateName | None,
+        typer.Option(help="Runs in this state; one that waits for review is stopped."),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DATE",
+            help="Runs started then or later: 2026-11-30, 2026-11-30T18:00, or 36h, 7d ago.",
+        ),
+    ] = None,
+    best_over: Annotated[
+        float | None,
+        typer.Option(metavar="RATIO", help="Runs whose best candidate is faster than this ratio."),
+    ] = None,
+    proposer: Annotated[str | None, typer.Option(help="Runs that asked this proposer.")] = None,
+    sort: Annotated[
+        OrderName, typer.Option(help="Newest first, or the most first.")
+    ] = OrderName.STARTED,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="At most so many.", show_default=False)
+    ] = None,
+    home: Home = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
     """List the runs, newest first."""
-    from runs.queries import run_summaries
+    moment = started_since(since) if since is not None else None
+    from runs.selection import Wanted, select_runs
 
-    summaries = run_summaries(wiring.store(home))
+    wanted = Wanted(
+        op=op,
+        target=target,
+        state=state.value if state else None,
+        since=moment,
+        best_over=best_over,
+        proposer=proposer,
+    )
+    summaries = select_runs(wiring.store(home), wanted, order=sort.value, limit=limit)
     if json:
-        output.dump_json({"runs": [_summary_view(summary) for summary in summaries]})
+        output.dump_json({"runs": [summary_view(summary) for summary in summaries]})
         return
     if not summaries:
-        output.show("no runs yet: kernelwright optimize OP starts one")
+        nothing = "no runs yet: kernelwright optimize OP starts one"
+        output.show(nothing if wanted == Wanted() else "no run fits; without filters all are shown")
         return
     rows = [
         (
@@ -57,6 +113,24 @@ def list_runs(home: Home = None, json: Json = False, debug: Debug = False) -> No
         ">spent",
     )
     output.show(output.table(columns, rows))
+
+
+def started_since(text: str, now: datetime | None = None) -> datetime:
+    """A moment from an ISO date or time (local unless it names a zone), or from `36h`, `7d`."""
+    ago = re.fullmatch(r"(\d{1,6})([mhdw])", text.strip())
+    if ago:
+        unit = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}[ago[2]]
+        moment = now or datetime.now(UTC)
+        try:
+            return moment - timedelta(**{unit: int(ago[1])})
+        except OverflowError:
+            return datetime.min.replace(tzinfo=UTC)
+    try:
+        return datetime.fromisoformat(text.strip()).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise CliError(
+            "usage", f"--since {text!r} is no date: write 2026-11-30, 2026-11-30T18:00, 36h or 7d"
+        ) from None
 
 
 def show_run(run: RunId, home: Home = None, json: Json = False, debug: Debug = False) -> None:
@@ -98,7 +172,7 @@ def show_run(run: RunId, home: Home = None, json: Json = False, debug: Debug = F
         output.show(promotions_table(promotions))
 
 
-def _summary_view(summary: RunSummary) -> dict[str, Any]:
+def summary_view(summary: RunSummary) -> dict[str, Any]:
     """A summary as plain data; the best verdict by its name and numbers, without raw samples."""
     best = summary.best
     view = {field.name: getattr(summary, field.name) for field in dataclasses.fields(summary)}
@@ -114,7 +188,7 @@ def _summary_view(summary: RunSummary) -> dict[str, Any]:
     return view
 
 
-def promotions_table(promotions: Iterable[Promotion]) -> Table:
+def promotions_table(promotions: Iterable[Promotion]) -> output.Rows:
     rows = [
         (p.id, p.decision, output.short(p.candidate), p.reviewer, p.reason, p.commit or "")
         for p in promotions

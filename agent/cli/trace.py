@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from agent.cli import output, wiring
+from agent.cli import offers, output, wiring
 from agent.cli.failures import CliError
 from agent.cli.options import Debug, Home, Json
 
@@ -18,7 +18,12 @@ PORT = 8791
 
 def trace(
     verdict: Annotated[
-        str, typer.Argument(metavar="VERDICT", help="A verdict's digest, or its beginning.")
+        str,
+        typer.Argument(
+            metavar="VERDICT",
+            help="A verdict's digest, or its beginning.",
+            autocompletion=offers.verdicts,
+        ),
     ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write the traces into.")],
     home: Home = None,

@@ -23,23 +23,27 @@ def exit_code(verdict: Verdict) -> ExitCode:
 
 def show_verdict(verdict: Verdict, digest: str) -> None:
     """Status, gates, the worst error of each case, times and stages."""
-    lines: list[Any] = [headline(verdict), f"verdict {digest}", f"candidate {verdict.candidate}"]
+    about, numbers = parts(verdict)
+    names = (f"verdict {digest}", f"candidate {verdict.candidate}")
+    output.show(headline(verdict), *names, *about, *numbers)
+
+
+def parts(verdict: Verdict) -> tuple[list[Any], list[Any]]:
+    """What a verdict says in words, gates and log, and its tables of numbers."""
     gates = [(g.name, "pass" if g.passed else "FAIL", g.detail) for g in verdict.gates]
-    lines.append(output.table(("gate", "outcome", "detail"), gates))
-    if verdict.errors:
-        lines.append(
-            output.table(
-                ("entry", "case", "result", ">error/allowed", "worst on"), _errors(verdict)
-            )
-        )
-    if verdict.timings:
-        lines.append(output.table(_TIMING_COLUMNS, _timings(verdict)))
+    about: list[Any] = [output.table(("gate", "outcome", "detail"), gates)]
     if verdict.stage_ns:
         stages = ", ".join(f"{name} {ns / 1e9:.2f} s" for name, ns in verdict.stage_ns.items())
-        lines.append(f"stages: {stages}")
+        about.append(f"stages: {stages}")
     if verdict.log.strip():
-        lines += ["log of the sandbox (untrusted text):", _tail(output.printable(verdict.log))]
-    output.show(*lines)
+        about += ["log of the sandbox (untrusted text):", _tail(output.printable(verdict.log))]
+    numbers: list[Any] = []
+    if verdict.errors:
+        columns = ("entry", "case", "result", ">error/allowed", "worst on")
+        numbers.append(output.table(columns, _errors(verdict)))
+    if verdict.timings:
+        numbers.append(output.table(_TIMING_COLUMNS, _timings(verdict)))
+    return about, numbers
 
 
 def headline(verdict: Verdict) -> str:
@@ -72,10 +76,9 @@ _TIMING_COLUMNS = (
     "baseline",
     ">baseline ms",
     ">candidate ms",
-    ">ratio",
-    ">interval",
-    ">A/A spread",
-    ">speed of light",
+    ">ratio, interval",
+    ">A/A",
+    ">of light",
 )
 
 
@@ -87,8 +90,7 @@ def _timings(verdict: Verdict) -> list[tuple[str, ...]]:
             t.baseline,
             output.milliseconds(t.baseline_median_ns),
             output.milliseconds(t.candidate_median_ns),
-            f"x{t.ratio:.3f}",
-            f"[{t.low:.3f}, {t.high:.3f}]",
+            f"x{t.ratio:.3f} [{t.low:.3f}, {t.high:.3f}]",
             output.percent(t.control_spread),
             output.percent(t.speed_of_light),
         )
@@ -101,20 +103,21 @@ def _tail(text: str, lines: int = 20) -> str:
 
 
 def candidates_table(candidates: Sequence[Ranked]) -> Any:
+    columns = ["#", "candidate", "proposer", "status", "tier", ">ratio, interval"]
     rows = [
-        (
+        [
             c.rank,
             output.short(c.candidate),
             c.proposer,
             c.status or "not judged",
             c.tier or "",
-            f"x{c.ratio:.3f}" if c.ratio is not None else "",
-            f"[{c.low:.3f}, {c.high:.3f}]" if c.low is not None and c.high is not None else "",
-            c.decision or "",
-        )
+            ratio_text(c.ratio, c.low, c.high).strip(),
+        ]
         for c in candidates
     ]
-    columns = (">#", "candidate", "proposer", "status", "tier", ">ratio", ">interval", "decision")
+    if any(c.decision for c in candidates):
+        columns.append("decision")
+        rows = [[*row, c.decision or ""] for row, c in zip(rows, candidates, strict=True)]
     return output.table(columns, rows)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,7 +30,14 @@ def store(home: Path | None) -> RunStore:
     return RunStore(data_home({"KERNELWRIGHT_HOME": str(home)} if home else None))
 
 
-def evaluator(backend: BackendName) -> Evaluator:
+@contextlib.contextmanager
+def screening(backend: BackendName) -> Iterator[Evaluator]:
+    """A judge for a run: it keeps sandboxes ready for the next candidate, and none in the end."""
+    with contextlib.closing(evaluator(backend, ready=True)) as judge:
+        yield judge
+
+
+def evaluator(backend: BackendName, *, ready: bool = False) -> Evaluator:
     """A judge over a backend that answers; says what to do when it does not."""
     import sandbox
     from evaluators.evaluator import Evaluator
@@ -37,7 +46,7 @@ def evaluator(backend: BackendName) -> Evaluator:
     opened = sandbox.open_backend(backend.value)
     opened.check()
     # What the shipped implementations lower to is remembered; candidates never are.
-    return Evaluator(opened, Policy(), cache=checkout() / ".cache" / "shipped")
+    return Evaluator(opened, Policy(), cache=checkout() / ".cache" / "shipped", ready=ready)
 
 
 def reviewer() -> str:

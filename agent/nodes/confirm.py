@@ -20,9 +20,11 @@ def confirm(state: State, runtime: Runtime) -> dict[str, Any]:
         return {}
     runtime.emit(Confirming(runtime.run, chosen))
     numbers = {p.candidate: number for number, p in reversed(archive.proposals().items())}
-    for digest in chosen:
+    for done, digest in enumerate(chosen):
         try:
             judged(runtime, numbers[digest], digest, "promote", max(1, archive.measured()))
         except OverBudgetError as error:
-            return {"stop": error.reason.value}
+            stop = runtime.stopped(error.reason)
+            why = f"{stop['why']}; {done} of {len(chosen)} confirmed"
+            return {**stop, "why": why, "cut": state["why"]}
     return {}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from agent.events import Judged, Judging
+from agent import search
+from agent.budget import QUEUEING, OverBudgetError
+from agent.events import Judged, Judging, Waiting
+from agent.nodes.waiting import patiently
 from agent.runtime import Runtime
 from evaluators.api import Outcome, Tier
-from evaluators.errors import JudgeFaultError, MachineBusyError
+from evaluators.errors import DeadlineError
 from evaluators.verdict import Verdict
-from sandbox.errors import InfrastructureError
-
-QUEUE_STAGES = frozenset({"queue", "waiting"})
 
 
 def judged(
@@ -22,7 +22,8 @@ def judged(
         candidates_measured: how many the run will have measured, this one included.
 
     Raises:
-        OverBudgetError: judging it would go over a cap.
+        OverBudgetError: judging it would go over a cap, or did before it ended.
+        KnownProgramError: at the screen tier, it lowers to a program that was judged.
         JudgeFaultError, InfrastructureError, MachineBusyError: patience ran out.
     """
     archive, meter = runtime.archive, runtime.meter
@@ -31,7 +32,7 @@ def judged(
         # The run may have died between the verdict and its charge.
         meter.charge_judgement(verdict)
         return verdict
-    meter.check_judgement(tier, (*archive.verdicts("screen"), *archive.verdicts("promote")))
+    demand_room(runtime, tier)
     outcome = _judge(runtime, number, digest, tier, candidates_measured)
     archive.keep_outcome(outcome, meter)
     verdict = outcome.verdict
@@ -53,18 +54,34 @@ def judged(
     return verdict
 
 
+def demand_room(runtime: Runtime, tier: Tier) -> None:
+    """Refuse a judgement for which the caps leave no room beside what is yet to be confirmed.
+
+    Raises:
+        OverBudgetError: there is none.
+    """
+    archive, to_confirm = runtime.archive, 0
+    screened, confirmed = (tuple(archive.verdicts(t)) for t in ("screen", "promote"))
+    if tier == "screen":
+        done = {verdict.candidate for verdict in confirmed}
+        chosen = search.shortlist(screened, runtime.settings.promote)
+        to_confirm = len([digest for digest in chosen if digest not in done])
+    runtime.meter.check_judgement(tier, (*screened, *confirmed), to_confirm=to_confirm)
+
+
 def _judge(
     runtime: Runtime, number: int, digest: str, tier: Tier, candidates_measured: int
 ) -> Outcome:
     candidate = runtime.archive.candidate(digest)
-    patience, meter = runtime.patience, runtime.meter
+    meter = runtime.meter
 
     def progress(stage: str) -> None:
-        meter.queued(stage in QUEUE_STAGES)
+        meter.queued(stage in QUEUEING)
         runtime.emit(Judging(runtime.run, number, digest, tier, stage))
 
-    faults, waited_s = 0, 0.0
-    while True:
+    def attempt() -> Outcome:
+        meter.queued(False)
+        left = meter.time_left()
         try:
             return runtime.judge.judge(
                 candidate,
@@ -72,17 +89,21 @@ def _judge(
                 case=runtime.case.name if tier == "screen" else None,
                 candidates_measured=candidates_measured,
                 progress=progress,
+                known=runtime.archive.known_programs() if tier == "screen" else None,
+                wall_left_s=None if left is None else left.seconds,
             )
-        except MachineBusyError:
-            if waited_s >= patience.busy_s:
+        except DeadlineError as error:
+            if left is None:
                 raise
-            progress("waiting")
-            patience.sleep(patience.busy_pause_s)
-            waited_s += patience.busy_pause_s
-        except (JudgeFaultError, InfrastructureError):
-            if faults >= patience.faults:
-                raise
-            faults += 1
-            patience.sleep(patience.fault_pause_s * faults)
-        finally:
-            meter.queued(False)
+            meter.charge_cut_short(error.device_ns)
+            runtime.emit_budget()
+            raise OverBudgetError(left.reason) from error
+
+    def waiting(reason: str, pause_s: float) -> None:
+        progress("waiting")
+        runtime.emit(Waiting(runtime.run, number, reason, pause_s))
+
+    try:
+        return patiently(attempt, runtime.patience, waiting)
+    finally:
+        meter.queued(False)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from agent import search
+from agent.archive import NOBODY
 from agent.budget import StopReason
 from agent.events import RoundDone
-from agent.nodes.propose import NOBODY
 from agent.runtime import Runtime
+from agent.search.stops import percent, rounds
 from agent.state import State
 
 
@@ -24,27 +25,34 @@ def learn(state: State, runtime: Runtime) -> dict[str, Any]:
         "best_ratio": ratio if better else state["best_ratio"],
         "stale": 0 if better else state["stale"] + 1,
     }
-    update["stop"] = _stop(state, update, runtime, search.speed_of_light(best) if best else 0.0)
+    update |= _stop(state, update, runtime)
     shown = ratio if best is not None else None
     runtime.emit(RoundDone(runtime.run, update["round"], runtime.settings.rounds, shown))
     return update
 
 
-def _stop(state: State, update: dict[str, Any], runtime: Runtime, speed_of_light: float) -> str:
+def _stop(state: State, update: dict[str, Any], runtime: Runtime) -> dict[str, str]:
+    """The stop reason and its sentence, or nothing while the search goes on."""
     settings = runtime.settings
     if state["stop"]:
-        return state["stop"]
+        return {}
     proposals = runtime.archive.proposals()
     asked = [proposals[number] for number in state["numbers"]]
     if asked and all(proposal.proposer == NOBODY for proposal in asked):
-        return asked[0].failure
-    used_up = runtime.meter.used_up()
-    if used_up is not None:
-        return used_up.value
-    if speed_of_light >= settings.stop_at_speed_of_light:
-        return StopReason.ROOFLINE.value
+        return runtime.stopped(StopReason(asked[0].failure))
+    reached = search.reached(runtime.archive.verdicts("screen"))
+    if reached >= settings.stop_at_speed_of_light:
+        return runtime.stopped(
+            StopReason.ROOFLINE,
+            f"at {percent(reached)} of the speed of light,"
+            f" {percent(settings.stop_at_speed_of_light)} were asked for",
+        )
     if update["stale"] >= settings.patience:
-        return StopReason.PLATEAU.value
+        return runtime.stopped(
+            StopReason.PLATEAU, f"{rounds(update['stale'])} without {percent(search.GAIN)} progress"
+        )
     if update["round"] >= settings.rounds:
-        return StopReason.ROUNDS.value
-    return ""
+        return runtime.stopped(StopReason.ROUNDS, f"all of {rounds(update['round'])} done")
+    # Last: a cap may be set anew, and then a search that had ended by itself must not go on.
+    used_up = runtime.meter.used_up()
+    return {} if used_up is None else runtime.stopped(used_up)

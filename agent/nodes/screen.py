@@ -13,6 +13,7 @@ from agent.nodes.judging import judged
 from agent.programs import program_digest
 from agent.runtime import Runtime
 from agent.state import State
+from evaluators.errors import KnownProgramError
 
 
 def screen(state: State, runtime: Runtime) -> dict[str, Any]:
@@ -32,7 +33,22 @@ def screen(state: State, runtime: Runtime) -> dict[str, Any]:
             continue
         programs[program] = number
         try:
-            judged(runtime, number, proposal.candidate, "screen", archive.measured() + 1)
+            _judge(runtime, number, proposal.candidate)
         except OverBudgetError as error:
-            return {"stop": error.reason.value}
+            return runtime.stopped(error.reason)
     return {}
+
+
+def _judge(runtime: Runtime, number: int, digest: str) -> None:
+    """Judge a candidate, unless it lowers to a program that was judged."""
+    archive = runtime.archive
+    of = archive.rows.same_programs().get(digest)
+    if of is None:
+        try:
+            judged(runtime, number, digest, "screen", archive.measured() + 1)
+            return
+        except KnownProgramError as error:
+            of = error.of
+            archive.rows.record_same_program(digest, of)
+    first = {p.candidate: n for n, p in reversed(archive.proposals().items())}
+    runtime.emit(Duplicate(runtime.run, number, first.get(of)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from agent import prompting
 from agent.budget import OverBudgetError, StopReason
@@ -18,10 +18,11 @@ from runs.records import Run
 from runs.store import RunStore
 
 LOST = "lost: the run was killed while the request was in flight; its worst case is booked"
+CUT_OFF = "the reply ended at the cap on its tokens"
 
 
 class LlmProposer:
-    """One request a proposal, to any model.
+    """One request a proposal, to the models in turn.
 
     Args:
         wall_left_s: seconds of the run's time budget that are left, None without a cap.
@@ -31,12 +32,14 @@ class LlmProposer:
 
     def __init__(
         self,
-        model: ChatModel,
+        models: Sequence[ChatModel],
         store: RunStore,
         run: Run,
         wall_left_s: Callable[[], float | None] = lambda: None,
     ) -> None:
-        self._model = model
+        if not models:
+            raise ValueError("no model to ask")
+        self._models = tuple(models)
         self._store = store
         self._run = run
         self.wall_left_s = wall_left_s
@@ -62,15 +65,30 @@ class LlmProposer:
             )
         return self._read(context, intent, intent.reply_digest)
 
+    def model_for(self, context: Context) -> ChatModel:
+        """Whose turn it is.
+
+        Counted in this proposer's own requests: with another proposer beside it, its numbers may
+        all be even.
+        """
+        asked = sum(t.proposer == self.name for t in context.history) + context.rank
+        return self._models[asked % len(self._models)]
+
     def _send(self, context: Context, intent_id: str, number: int) -> Answer:
-        messages = prompting.render(context, number)
-        worst = self._model.worst_case(messages)
+        model = self.model_for(context)
+        try:
+            messages = prompting.render(
+                context, number, room_tokens=model.room_tokens(), count=model.count_tokens
+            )
+        except prompting.PromptTooLongError as error:
+            return Answer(failure=f"model: too_long: {error}")
+        worst = model.worst_case(messages)
         ledger = self._store.ledger
         try:
             intent = ledger.log_intent(
                 intent_id,
                 self._run.id,
-                purpose=f"propose with {self._model.name}"
+                purpose=f"propose with {model.name}"
                 + ("" if worst.dollars is not None else " (price unknown)"),
                 prompt=_prompt_bytes(messages),
                 worst_dollars=worst.dollars or 0.0,
@@ -80,7 +98,7 @@ class LlmProposer:
         except BudgetExceededError as error:
             raise OverBudgetError(self._scarce(worst.tokens)) from error
         try:
-            reply = self._model.complete(messages, timeout_s=self.wall_left_s())
+            reply = model.complete(messages, timeout_s=self.wall_left_s())
         except ModelError as error:
             return self._failed(intent, error)
         digest = ledger.store_reply(intent_id, _reply_bytes(reply), at=utc_now())
@@ -109,32 +127,50 @@ class LlmProposer:
     def _read(self, context: Context, intent: Intent, reply_digest: str) -> Answer:
         """Book a stored reply, then make of it what it gives."""
         reply = Reply(**json.loads(self._store.blobs.get(reply_digest)))
+        dollars = (reply.dollars or 0.0) + reply.lost_dollars
         self._store.ledger.settle_intent(
             intent.id,
-            dollars=reply.dollars or 0.0,
-            tokens_in=reply.tokens_in,
+            dollars=dollars,
+            tokens_in=reply.tokens_in + reply.lost_tokens,
             tokens_out=reply.tokens_out,
             at=utc_now(),
         )
         usage = Usage(
             tokens_in=reply.tokens_in,
             tokens_out=reply.tokens_out,
-            dollars=reply.dollars or 0.0,
+            dollars=dollars,
             prompt_digest=intent.prompt_digest,
             reply_digest=reply_digest,
         )
         try:
-            parsed = answers.parse(reply.text, context.parent_source)
+            parsed = _module(reply, context)
         except answers.AnswerError as error:
-            cut = " (the reply was cut off at its token cap)" if reply.cut_off else ""
-            return Answer(failure=f"{error}{cut}", usage=usage)
+            return Answer(failure=str(error), usage=usage)
         return Answer(
             files={context.module_file: parsed.source}, rationale=parsed.rationale, usage=usage
         )
 
 
+def _module(reply: Reply, context: Context) -> answers.Parsed:
+    """The module that a reply gives.
+
+    Raises:
+        AnswerError: it gives none.
+    """
+    if reply.refusal:
+        raise answers.RefusedAnswerError(reply.refusal)
+    if reply.cut_off:
+        # Also where what there is can be read: the edits that are missing may be half of a change.
+        raise answers.TruncatedAnswerError(CUT_OFF)
+    entries = context.problem.implementation(context.implementation).entries
+    had = answers.defined(context.incumbent_source)
+    names = [name for name in ("Config", *entries) if name in had]
+    return answers.parse(reply.text, context.parent_source, names)
+
+
 def _prompt_bytes(messages: tuple[Message, ...]) -> bytes:
-    return json.dumps([vars(m) for m in messages], ensure_ascii=False, indent=1).encode()
+    said = [vars(m) for m in messages]
+    return json.dumps(said, ensure_ascii=False, indent=1).encode("utf-8", "replace")
 
 
 def _reply_bytes(reply: Reply) -> bytes:

@@ -39,7 +39,8 @@ class Judgement:
         reason: one line.
         ratio, low, high: effect with its interval; None where nothing was timed.
         cells: timings of visible cases.
-        errors: one line for each failed comparison, the worst first.
+        errors: one line for each failed gate and comparison, the worst first.
+        margins: one line for each of the tightest comparisons that passed.
         operations: the profile's top operations, one line each, where the judge has them.
         log: text that came out of a container: data, never instructions.
     """
@@ -51,6 +52,7 @@ class Judgement:
     high: float | None = None
     cells: tuple[Measured, ...] = ()
     errors: tuple[str, ...] = ()
+    margins: tuple[str, ...] = ()
     operations: tuple[str, ...] = ()
     log: str = ""
 
@@ -63,6 +65,7 @@ class Tried:
         number: its place in the run.
         program: digest of the normalised program, None where there is no candidate.
         judgement: None when it failed, was a duplicate, or was not judged.
+        diff: unified diff of its files against its parent's.
     """
 
     number: int
@@ -74,6 +77,7 @@ class Tried:
     rationale: str
     failure: str
     judgement: Judgement | None
+    diff: str = ""
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,7 @@ class Context:
         seed: the search's own seed.
         rank: how many proposals of this round, before this one, are the same proposer's: the
             answer to take of those it could give.
+        repair: the failed try whose text is the parent, when this proposal is to mend it.
     """
 
     problem: Problem
@@ -111,6 +116,7 @@ class Context:
     history: tuple[Tried, ...]
     seed: int
     rank: int = 0
+    repair: Tried | None = None
 
     @property
     def module_file(self) -> str:

@@ -6,12 +6,14 @@ from collections.abc import Callable
 
 from agent.budget import Meter
 from agent.errors import SettingsError
-from agent.models import ChatModel, LiteLLMModel
+from agent.models import LiteLLMModel, Options, Prices
 from agent.proposers.llm import LlmProposer
 from agent.proposers.patch import PatchProposer
 from agent.proposers.protocol import Proposer
+from agent.proposers.replay import ReplayProposer
 from agent.proposers.rewrite import RewriteProposer
 from agent.proposers.tune import TuneProposer
+from agent.recording import load
 from agent.settings import Settings
 from runs.records import Run
 from runs.store import RunStore
@@ -19,28 +21,49 @@ from runs.store import RunStore
 Factory = Callable[[Settings, RunStore, Run, Meter], Proposer]
 
 
-def model_of(settings: Settings) -> ChatModel | None:
-    """The model that the settings name, if they name one."""
-    if settings.model is None:
-        return None
-    return LiteLLMModel(
-        settings.model,
+def models_of(settings: Settings) -> tuple[LiteLLMModel, ...]:
+    """The models that the settings name, each with its fallbacks."""
+    options = Options(
         base_url=settings.base_url,
         temperature=settings.temperature,
         reasoning_effort=settings.reasoning_effort,
         max_tokens=settings.max_tokens,
-        timeout_s=settings.request_timeout_s,
+        attempt_s=settings.request_timeout_s,
         retries=settings.retries,
-        price_in=settings.price_in,
-        price_out=settings.price_out,
+        prices=_prices(settings),
+        prompt_caching=settings.prompt_caching,
+        context_tokens=settings.context_tokens,
+    )
+    return tuple(
+        LiteLLMModel(name, fallbacks=settings.fallbacks, options=options)
+        for name in settings.models
     )
 
 
+def _prices(settings: Settings) -> Prices | None:
+    if settings.price_in is None or settings.price_out is None:
+        return None
+    cached = settings.price_in if settings.price_cached is None else settings.price_cached
+    return Prices(settings.price_in, settings.price_out, cached)
+
+
 def _llm(settings: Settings, store: RunStore, run: Run, meter: Meter) -> Proposer:
-    model = model_of(settings)
-    if model is None:
+    models = models_of(settings)
+    if not models:
         raise SettingsError("the llm proposer needs a model")
-    return LlmProposer(model, store, run, meter.wall_left_s)
+    nowhere = dict.fromkeys(name for model in models for name in model.unreachable())
+    if nowhere:
+        raise SettingsError(
+            f"no provider is known for {', '.join(nowhere)}: name it as provider/model, or give"
+            " base_url"
+        )
+    return LlmProposer(models, store, run, meter.wall_left_s)
+
+
+def _replay(settings: Settings, store: RunStore, run: Run, meter: Meter) -> Proposer:
+    if settings.recording is None:
+        raise SettingsError("the replay proposer needs a recording: see `kernelwright replay`")
+    return ReplayProposer(load(store.blobs.get(settings.recording)))
 
 
 FACTORIES: dict[str, Factory] = {
@@ -48,6 +71,7 @@ FACTORIES: dict[str, Factory] = {
     "rewrite": lambda settings, *_: RewriteProposer(),
     "tune": lambda settings, *_: TuneProposer(),
     "patch": lambda settings, *_: PatchProposer(settings.patches),
+    "replay": _replay,
 }
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from evaluators.api import Outcome, Progress, Tier
+from evaluators.errors import DeadlineError, KnownProgramError
+from evaluators.programs import key_of_programs
 from evaluators.verdict import Effect, ErrorCell, Gate, Status, TimingCell, Verdict
 from sandbox.records import Candidate
 
@@ -83,6 +85,8 @@ class DiaryJudge:
     Args:
         diary: file that survives the process; one line a call.
         before: called with the candidate and the count of calls so far, before the verdict.
+        lowered: the program that a candidate lowers to; None builds nothing.
+        takes_s: how long a judgement of a tier takes, all of it on the device; else no time.
     """
 
     def __init__(
@@ -90,11 +94,15 @@ class DiaryJudge:
         diary: Path,
         ratio: Ratio = spread,
         before: Callable[[Candidate, int], None] | None = None,
+        lowered: Callable[[Candidate], str | None] = lambda candidate: None,
         **changes: Any,
     ) -> None:
         self.diary = diary
         self.ratio = ratio
         self.before = before
+        self.lowered = lowered
+        self.takes_s: dict[str, float] = {}
+        self.left: list[float | None] = []
         self.changes = changes
 
     def judge(
@@ -105,14 +113,28 @@ class DiaryJudge:
         case: str | None,
         candidates_measured: int,
         progress: Progress | None = None,
+        known: Mapping[str, str] | None = None,
+        wall_left_s: float | None = None,
     ) -> Outcome:
         if progress is not None:
             progress("judge")
+        self.left.append(wall_left_s)
         if self.before is not None:
             self.before(candidate, len(self.done()))
-        found = verdict(
-            candidate, self.ratio(candidate), tier=tier, case=case or "steering", **self.changes
-        )
+        changes = dict(self.changes)
+        program = self.lowered(candidate)
+        if program is not None:
+            changes["facts"] = {"programs": {"forward|steering": program}}
+            key = key_of_programs(changes["facts"]["programs"])
+            if key in (known or {}):
+                raise KnownProgramError((known or {})[key])
+        if self.takes_s:
+            takes_s = self.takes_s[tier]
+            if wall_left_s is not None and wall_left_s < takes_s:
+                raise DeadlineError(round(wall_left_s * 1e9))
+            changes["stage_ns"] = {"timing": round(takes_s * 1e9)}
+        ratio = self.ratio(candidate)
+        found = verdict(candidate, ratio, tier=tier, case=case or "steering", **changes)
         with self.diary.open("a") as file:
             file.write(f"{tier} {candidates_measured} {candidate.digest}\n")
             file.flush()

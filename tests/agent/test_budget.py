@@ -4,8 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from agent.budget import Meter, OverBudgetError, Spent, StopReason, device_ns, exceeded
+from agent.budget import (
+    Meter,
+    OverBudgetError,
+    Spent,
+    StopReason,
+    TimeLeft,
+    device_ns,
+    exceeded,
+    judgement_ns,
+)
+from evaluators.verdict import Tier, Verdict
+from runs.errors import BudgetExceededError
 from runs.records import Budget, Run
+from runs.search_rows import SearchRows
 from runs.store import RunStore
 from tests.agent import toy
 from tests.agent.conftest import start_run
@@ -112,6 +124,85 @@ def test_candidates_cap_screenings_and_no_confirmation(store: RunStore) -> None:
         meter.check_judgement("screen", ())
     meter.check_judgement("promote", ())
     assert meter.used_up() is StopReason.CANDIDATES
+
+
+def timed(seconds: float, tier: Tier = "screen", number: int = 0) -> Verdict:
+    stages = {"build": 2 * SECOND, "queue": 99 * SECOND, "timing": round(seconds * SECOND)}
+    return verdict(toy.module(f"{toy.SOURCE}X = {number}\n"), 1.1, tier=tier, stage_ns=stages)
+
+
+def refusal(meter: Meter, tier: Tier, earlier: list[Verdict], to_confirm: int = 0) -> str:
+    try:
+        meter.check_judgement(tier, earlier, to_confirm=to_confirm)
+    except OverBudgetError as error:
+        return error.reason.value
+    return ""
+
+
+def test_a_judgement_works_but_does_not_queue() -> None:
+    assert judgement_ns(timed(3.0)) == 5 * SECOND
+    assert device_ns(timed(3.0)) == 3 * SECOND
+
+
+def test_a_screening_leaves_room_to_confirm(store: RunStore) -> None:
+    meter = Meter(store, start_run(store, Budget(device_s=50)))
+    earlier = [timed(3.0)]
+    meter.charge_judgement(earlier[0])
+    # 3 s are used; a confirmation is expected to take 33 s, and 60 % of the cap are 30 s.
+    assert refusal(meter, "screen", earlier, to_confirm=0) == ""
+    assert refusal(meter, "screen", earlier, to_confirm=1) == ""
+    for number in range(1, 6):
+        earlier.append(timed(3.0, number=number))
+        meter.charge_judgement(earlier[-1])
+    assert meter.spent().device_s == 18
+    assert refusal(meter, "screen", earlier, to_confirm=1) == "device_s"
+    assert refusal(meter, "screen", earlier, to_confirm=0) == ""
+    assert refusal(meter, "promote", earlier) == ""
+    # Once one was seen, its length is known.
+    earlier.append(timed(6.0, "promote"))
+    meter.charge_judgement(earlier[-1])
+    assert refusal(meter, "screen", earlier, to_confirm=3) == ""
+    assert refusal(meter, "screen", earlier, to_confirm=4) == "device_s"
+
+
+def test_the_wall_counts_building_too(store: RunStore) -> None:
+    clock = Clock()
+    meter = Meter(store, start_run(store, Budget(wall_s=20)), clock_ns=clock)
+    clock.pass_s(16)
+    assert refusal(meter, "screen", [timed(1.0)]) == ""
+    assert refusal(meter, "screen", [timed(3.0)]) == "wall_s"
+    clock.pass_s(4)
+    assert refusal(meter, "screen", []) == "wall_s"
+
+
+def test_the_tightest_cap_is_what_is_left(store: RunStore) -> None:
+    clock = Clock()
+    meter = Meter(store, start_run(store, Budget(wall_s=20, device_s=8)), clock_ns=clock)
+    assert meter.time_left() == TimeLeft(8.0, StopReason.DEVICE_S)
+    clock.pass_s(15)
+    assert meter.time_left() == TimeLeft(5.0, StopReason.WALL_S)
+    clock.pass_s(15)
+    assert meter.time_left() == TimeLeft(0.0, StopReason.WALL_S)
+
+
+def test_no_cap_on_time_is_no_deadline(store: RunStore, run: Run) -> None:
+    assert Meter(store, run).time_left() is None
+
+
+def test_what_was_cut_short_is_charged_each_time(store: RunStore, run: Run) -> None:
+    for meter in (Meter(store, run), Meter(store, run)):
+        meter.charge_cut_short(2 * SECOND)
+        meter.charge_cut_short(2 * SECOND)
+    assert (meter.spent().device_s, meter.spent().candidates) == (8, 0)
+
+
+def test_caps_set_anew_hold_for_the_ledger_too(store: RunStore) -> None:
+    run = start_run(store, Budget(tokens=10))
+    SearchRows(store.database, run.id).set_caps(Budget(tokens=20), at="2026-11-30T23:16:00+00:00")
+    assert Meter(store, run).budget == Budget(tokens=20)
+    assert store.ledger.charge(run.id, "x", tokens=15, capped=True)
+    with pytest.raises(BudgetExceededError):
+        store.ledger.charge(run.id, "y", tokens=15, capped=True)
 
 
 def test_wall_time_left(store: RunStore) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,68 +11,24 @@ from agent import events
 from agent.budget import StopReason
 from agent.errors import RunBusyError, SettingsError, UnknownRunError
 from agent.holding import held
-from agent.run import RunResult, resume, start, steering_case
-from agent.runtime import Patience
+from agent.run import RunResult, steering_case
 from agent.settings import Settings, Share
 from evaluators.errors import JudgeFaultError, MachineBusyError
-from evaluators.verdict import Verdict
 from runs.queries import run_summaries
 from runs.records import Budget, Promotion
-from runs.store import RunStore
 from sandbox.errors import InfrastructureError
 from sandbox.records import Candidate
 from tests.agent import toy
-from tests.agent.judge import DiaryJudge
-from tests.agent.toy_run import QUICK, install, make_checkout
+from tests.agent.bench import Bench, constant
+from tests.agent.toy_run import install
 
 OTHER = toy.SOURCE.replace("jnp.exp(w) * jnp.exp(w)", "jnp.exp(2 * w)")
-
-
-class Bench:
-    """A store, a checkout, a judge and the events of a run."""
-
-    def __init__(self, folder: Path) -> None:
-        self.store = RunStore(folder / "home")
-        self.checkout = make_checkout(folder / "checkout")
-        self.judge = DiaryJudge(folder / "diary")
-        self.events: list[events.Event] = []
-
-    def start(self, infrastructure: Patience = QUICK, **settings: Any) -> RunResult:
-        return start(
-            Settings(op="toy", **settings),
-            self.store,
-            self.judge,
-            self.checkout,
-            self.events.append,
-            patience=infrastructure,
-        )
-
-    def resume(self, run: str, **options: Any) -> RunResult:
-        return resume(
-            run,
-            self.store,
-            self.judge,
-            self.checkout,
-            self.events.append,
-            patience=QUICK,
-            **options,
-        )
-
-    def seen(self, kind: type[events.Event]) -> list[Any]:
-        return [event for event in self.events if isinstance(event, kind)]
-
-    def verdicts(self, run: str) -> list[Verdict]:
-        return list(self.store.verdicts(run=run))
 
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     install(monkeypatch.setattr)
     return Bench(tmp_path)
-
-
-def constant(ratio: float | None) -> Callable[[Candidate], float | None]:
-    return lambda candidate: ratio
 
 
 def test_a_run_proposes_judges_confirms_and_waits_for_review(bench: Bench) -> None:
@@ -117,7 +71,7 @@ def test_events_tell_the_story_and_are_plain_data(bench: Bench) -> None:
 def test_later_rounds_build_on_the_best(bench: Bench) -> None:
     # Each rewrite on top of another is faster still.
     def deeper(candidate: Candidate) -> float:
-        parent = {p.candidate: p.parent for p in bench.store.proposals(run_of(bench))}
+        parent = {p.candidate: p.parent for p in bench.store.proposals(bench.run())}
         depth, at = 0, candidate.digest
         while at in parent:
             depth, at = depth + 1, parent[at]
@@ -128,10 +82,6 @@ def test_later_rounds_build_on_the_best(bench: Bench) -> None:
     assert result.best_ratio == pytest.approx(1.3)
     proposals = bench.store.proposals(result.run)
     assert [p.parent for p in proposals[1:]] == [p.candidate for p in proposals[:-1]]
-
-
-def run_of(bench: Bench) -> str:
-    return run_summaries(bench.store)[0].run.id
 
 
 def test_a_plateau_stops_after_its_patience(bench: Bench) -> None:

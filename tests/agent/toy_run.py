@@ -24,7 +24,9 @@ from sandbox.records import Candidate
 from tests.agent import toy
 from tests.agent.judge import DiaryJudge
 
-QUICK = Patience(faults=1, fault_pause_s=0.0, busy_s=10.0, busy_pause_s=5.0, sleep=lambda s: None)
+QUICK = Patience(
+    faults=1, fault_pause_s=0.0, outage_s=1.0, busy_s=10.0, busy_pause_s=5.0, sleep=lambda s: None
+)
 
 
 def install(replace: Callable[[Any, str, Any], None]) -> None:

@@ -5,30 +5,24 @@ from __future__ import annotations
 import errno
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 
 import pytest
 
 from runs import files
 from runs.blobs import BlobStore
-from runs.database import Database
 from runs.errors import (
     CorruptBlobError,
     CorruptStoreError,
     DiskFullError,
-    InfrastructureError,
     MissingBlobError,
-    NewerStoreError,
     UnknownRecordError,
     UsageError,
 )
 from runs.home import data_home
-from runs.migrations import MIGRATIONS, Migration
 from runs.store import RunStore
 
 WRITER = """
@@ -103,47 +97,6 @@ def test_kill_9_leaves_a_consistent_store(tmp_path, delay_s):
         store.blobs.get(digest)
 
 
-def test_older_store_is_migrated_and_keeps_its_rows(tmp_path, make):
-    path = tmp_path / "store.sqlite"
-    old = Database(path, MIGRATIONS[:1])
-    with old.write() as connection:
-        connection.execute(
-            "INSERT INTO runs (id, op, implementation, target, case_name, base_commit, started_at,"
-            " record) VALUES ('r', 'o', 'i', 't', 'c', '', 't', ?)",
-            (make.run("r").model_dump_json(),),
-        )
-    store = RunStore(tmp_path)
-    assert store.run("r") == make.run("r")
-    assert store.ledger.charge("r", "x", tokens=2)
-    with closing(sqlite3.connect(path)) as connection:
-        names = [row[0] for row in connection.execute("SELECT name FROM migrations")]
-    assert names == [migration.name for migration in MIGRATIONS]
-
-
-def test_a_failed_migration_changes_nothing(tmp_path):
-    broken = Migration("0999-broken", "CREATE TABLE fine (x); CREATE TABLE broken (")
-    RunStore(tmp_path)
-    with pytest.raises(InfrastructureError, match="incomplete input"):
-        Database(tmp_path / "store.sqlite", (*MIGRATIONS, broken))
-    with closing(sqlite3.connect(tmp_path / "store.sqlite")) as connection:
-        tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_master")]
-    assert "fine" not in tables
-    RunStore(tmp_path)
-
-
-def test_newer_store_is_refused(tmp_path):
-    Database(
-        tmp_path / "store.sqlite", (*MIGRATIONS, Migration("0999-later", "CREATE TABLE x (y)"))
-    )
-    with pytest.raises(NewerStoreError, match="update the checkout"):
-        RunStore(tmp_path)
-
-
-def test_migration_names_are_in_order():
-    names = [migration.name for migration in MIGRATIONS]
-    assert names == sorted(set(names))
-
-
 def test_a_file_that_is_no_store_is_named_so(tmp_path):
     (tmp_path / "store.sqlite").write_bytes(b"not a database, but long enough to look at" * 50)
     with pytest.raises(CorruptStoreError, match="backup"):
@@ -191,7 +144,7 @@ def test_full_disk_loses_nothing(tmp_path, monkeypatch):
         blobs.put(b"more")
     monkeypatch.undo()
     assert blobs.get(kept) == b"kept"
-    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [kept]
+    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == [kept, "lock"]
 
 
 def test_full_database_loses_nothing(store, make):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -156,3 +157,15 @@ def test_closing_leaves_nothing(pool: ReadyPool) -> None:
     pool.close()
     pool.replenish()
     assert pool.settle() == 0
+
+
+def test_closing_does_not_wait_for_one_in_the_making(backend: sandbox.Backend) -> None:
+    pool = ReadyPool(backend)
+    job = python("import os, time\nif os.fstat(0).st_rdev == 0: time.sleep(60)")
+    pool.run(job, {})
+    pool.replenish()
+    with pytest.raises(TimeoutError):
+        pool.settle(1.0)
+    started = time.monotonic()
+    pool.close()
+    assert time.monotonic() - started < 10

@@ -24,6 +24,21 @@ BAD: list[tuple[str, int, str]] = [
     ("runs frobnicate", 2, "frobnicate"),
     ("runs show", 2, "RUN"),
     ("runs show nope", 2, "nope"),
+    ("runs list --state asleep", 2, "finished"),
+    ("runs list --sort size", 2, "proposals"),
+    ("runs list --since yesterday", 2, "--since 'yesterday'"),
+    ("runs list --limit 0", 2, "--limit"),
+    ("runs list --best-over much", 2, "--best-over"),
+    ("runs compare", 2, "RUN"),
+    ("runs compare 2026", 2, "two runs"),
+    ("runs compare 2026 nope", 2, "nope"),
+    ("runs compare 2026 2026", 2, "once"),
+    ("config frobnicate", 2, "frobnicate"),
+    ("config show frobnicate", 2, "frobnicate"),
+    ("completion", 2, "SHELL"),
+    ("completion tcsh", 2, "fish"),
+    ("--config {tmp}/missing.toml ops", 2, "missing.toml"),
+    ("review 2026 --diff woven", 2, "unified"),
     ("bench frobnicate", 2, "frobnicate"),
     ("bench loop --op nope", 2, "rms_norm"),
     ("bench loop --repeats 0", 2, "--repeats"),
@@ -61,6 +76,7 @@ BAD: list[tuple[str, int, str]] = [
     (f"evaluate {{tmp}}/good.py --op {OP} --implementation nope", 2, "xla"),
     (f"evaluate {{tmp}}/good.py --op {OP} --case nope", 2, "qwen3-next-512"),
     (f"evaluate {{tmp}}/good.py --op {OP} --tier best", 2, "promote"),
+    (f"evaluate {{tmp}}/good.py --op {OP} --tier promote --case tiny", 2, "--tier screen"),
     (f"evaluate {{tmp}}/missing.py --op {OP}", 2, "missing.py"),
     (f"evaluate {{tmp}}/good.py/x --op {OP}", 2, "Not a directory"),
     (f"evaluate {{tmp}} --op {OP}", 2, "folder"),
@@ -83,6 +99,7 @@ BAD: list[tuple[str, int, str]] = [
     ("promote", 2, "VERDICT"),
     ("promote nope", 2, "nope"),
     ("promote {loser}", 1, "wrong"),
+    ("promote {losing}", 1, "cannot be promoted: it is wrong at tier promote"),
     ("promote {winner}", 3, "Docker"),
     ("rollback", 2, "PROMOTION"),
     ("rollback nope", 2, "nope"),
@@ -138,8 +155,28 @@ def test_json_envelope(
     error = found.json["error"]
     assert error["exit_code"] == code
     assert failures.EXIT_CODES[error["kind"]] == code
-    # `--json` belongs to a verb: where there is none, that is what is wrong.
     assert says in error["message"] or "--json" in error["message"]
+
+
+@pytest.mark.parametrize(("line", "code", "says"), BAD[::7], ids=[line for line, _, _ in BAD[::7]])
+def test_json_before_the_verb(
+    line: str, code: int, says: str, call: Any, bad_files: Path, filled: Any
+) -> None:
+    found = call("--json", *_words(line, bad_files, filled))
+    assert (found.code, found.stderr) == (code, "")
+    assert says in found.json["error"]["message"]
+
+
+@pytest.mark.parametrize("verb", ["evaluate {tmp}/good.py --op", "optimize", "bench loop --op"])
+def test_a_wrong_case_names_no_held_out_one(verb: str, call: Any, bad_files: Path) -> None:
+    from reference_kernels import catalog
+
+    words = [word.format(tmp=bad_files) for word in verb.split()]
+    found = call(*words, OP, "--case", "nosuch")
+    found.fails(2, "qwen3-next-512")
+    held_out = [case.name for case in catalog.problem(OP).tagged("holdout")]
+    assert held_out
+    assert not [name for name in held_out if name in found.stderr]
 
 
 def _contents(home: Path) -> list[str]:
@@ -184,7 +221,7 @@ def test_no_docker_in_a_process_of_its_own(words: list[str], call_process: Any) 
     else:
         docker = next(f for f in found.json["findings"] if f["name"] == "docker")
         assert docker["found"] is False
-        assert docker["mend"] == "make docker"
+        assert "DOCKER_HOST" in docker["mend"]
 
 
 def test_debug_shows_the_traceback(call: Any) -> None:

@@ -30,9 +30,19 @@ def test_every_verb_has_help_json_and_debug(words: tuple[str, ...], call: Any) -
     assert summary.endswith(".")
 
 
-def test_alone_it_shows_its_help(call: Any) -> None:
+def test_alone_it_says_what_to_do_first(call: Any) -> None:
     found = call()
     assert found.code == 0
+    assert found.stderr == ""
+    named = re.findall(r"^  kernelwright ([a-z ]+?)(?:  | [A-Z-]| rms)", found.stdout, re.M)
+    assert named[:3] == ["doctor", "ops", "optimize"]
+    assert {tuple(command.split()) for command in named} <= set(VERBS)
+    first = call("--json").json["first"]
+    assert [step["command"].split()[1] for step in first][:3] == named[:3]
+
+
+def test_the_help_of_it_all(call: Any) -> None:
+    found = call("--help")
     assert found.stdout.startswith("Usage: kernelwright")
     assert "Exit codes" in found.stdout
     # No summary is cut short.

@@ -168,10 +168,15 @@ def test_review_shows_the_ranking_the_diff_and_the_numbers(call: Any, filled: An
     assert "+# loses" not in found.stdout
     assert "x1.100" in found.stdout
     assert "--accept" in found.stdout
+    assert "fold the scale" in found.stdout
+    assert "cost $0.0000" in found.stdout
+    assert "50.0 %" in found.stdout
+    assert "0.500" in found.stdout
     assert "\x1b" not in found.stdout
     assert "+# loses" in call("review", filled.run, "--show", filled.loser.digest[:12]).stdout
     ranked = call("review", filled.run, "--json").json["candidates"]
     assert [c["candidate"] for c in ranked] == [filled.winner.digest, filled.loser.digest]
+    assert ranked[0]["cost"]["judging_s"] == 3.0
 
 
 def test_review_by_flags(call: Any, filled: Any) -> None:
@@ -183,7 +188,14 @@ def test_review_by_flags(call: Any, filled: Any) -> None:
 
 @pytest.mark.parametrize(
     ("typed", "decision"),
-    [("r\ntoo clever\n", "rejected"), ("x\nd\nlater\n", "deferred"), ("s\n", None), ("\n", None)],
+    [
+        ("r\ntoo clever\n", "rejected"),
+        ("x\nd\nlater\n", "deferred"),
+        ("s\n", None),
+        ("\n", None),
+        ("q\n", None),
+        ("p\nR\nugly\n", "rejected"),
+    ],
 )
 def test_review_asks_on_a_terminal(
     typed: str, decision: str | None, call: Any, filled: Any, monkeypatch: pytest.MonkeyPatch
@@ -273,21 +285,19 @@ def test_bench_prints_stages_and_widths(call: Any, judge_says: Any) -> None:
     judge = judge_says("slower", ratio=0.9, low=0.88, high=0.92)
     loop = call("bench", "loop", "--op", "rms_norm", "--repeats", "2")
     assert loop.code == 0, loop.stderr
-    assert [asked["tier"] for asked in judge.asked] == ["screen"] * 2 + ["promote"] * 2
-    assert len({asked["candidate"].digest for asked in judge.asked}) == 4
+    tiers = [asked["tier"] for asked in judge.asked]
+    # Two to begin with, then each kind as often as asked.
+    assert tiers == ["screen"] * 2 + ["screen"] * 4 + ["promote"] * 2
+    assert len({asked["candidate"].digest for asked in judge.asked}) == 7
     assert "timing" in loop.stdout
+    assert "warm screen" in loop.stdout
     interval = call("bench", "interval", "--repeats", "1")
     assert interval.code == 0, interval.stderr
     assert "4.4 %" in interval.stdout
-    tiers = call("bench", "loop", "--op", "rms_norm", "--repeats", "1", "--json").json["tiers"]
-    assert [len(tiers[tier]) for tier in ("screen", "promote")] == [1, 1]
-
-
-def test_doctor_without_docker(call: Any) -> None:
-    found = call("doctor", "--json")
-    assert found.code == 3
-    by_name = {finding["name"]: finding for finding in found.json["findings"]}
-    assert by_name["python"]["found"]
-    assert by_name["jax"]["found"]
-    assert not by_name["docker"]["found"]
-    assert "make docker" in call("doctor").stdout
+    words = ("bench", "loop", "--repeats", "1", "--no-promote", "--json")
+    found = call(*words).json
+    assert {kind: len(verdicts) for kind, verdicts in found["kinds"].items()} == {
+        "cold screen": 1,
+        "warm screen": 1,
+    }
+    assert [len(found["duration_s"][kind]) for kind in found["kinds"]] == [1, 1]
