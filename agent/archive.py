@@ -95,13 +95,15 @@ class Archive:
         )
 
     def verdicts(self, tier: Tier) -> Iterator[Verdict]:
-        """Verdicts that this run asked for, oldest first."""
-        yield from verdicts_of_run(self.store, self.run.id, tier=tier)
+        """Verdicts on candidates that this run asked for, oldest first."""
+        for verdict in verdicts_of_run(self.store, self.run.id, tier=tier):
+            if verdict.candidate != self.incumbent.digest:
+                yield verdict
 
     def verdict(self, candidate: str, tier: Tier) -> Verdict | None:
-        """The run's last verdict on a candidate."""
+        """The run's last verdict on a candidate, or on the incumbent."""
         found = None
-        for verdict in self.verdicts(tier):
+        for verdict in verdicts_of_run(self.store, self.run.id, tier=tier):
             if verdict.candidate == candidate:
                 found = verdict
         return found
@@ -134,7 +136,11 @@ class Archive:
             commit=self.run.base_commit,
             run=self.run.id,
         )
-        meter.charge_judgement(outcome.verdict)
+        self.charge(outcome.verdict, meter)
+
+    def charge(self, verdict: Verdict, meter: Meter) -> None:
+        """Book a judgement; a look at the incumbent is no candidate."""
+        meter.charge_judgement(verdict, counted=verdict.candidate != self.incumbent.digest)
 
     def measured(self) -> int:
         """How many candidates of this run were timed at the screen tier."""

@@ -228,13 +228,17 @@ class Meter:
         ):
             raise OverBudgetError(StopReason.CANDIDATES)
 
-    def charge_judgement(self, verdict: Verdict) -> None:
-        """Book a judgement; doing it again changes nothing."""
+    def charge_judgement(self, verdict: Verdict, *, counted: bool = True) -> None:
+        """Book a judgement; doing it again changes nothing.
+
+        Args:
+            counted: whether it was one of a candidate.
+        """
         self._ledger.charge(
             self._run,
             f"judge:{verdict.digest}",
             device_ns=device_ns(verdict),
-            candidates=1 if verdict.tier == "screen" else 0,
+            candidates=1 if counted and verdict.tier == "screen" else 0,
         )
 
     def charge_cut_short(self, used_device_ns: int) -> None:

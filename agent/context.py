@@ -40,6 +40,9 @@ def build_context(
         below: number of the round's first proposal: what came before it is history.
     """
     judged = {v.candidate: judgement(v, problem) for v in archive.verdicts("screen")}
+    looked = archive.verdict(archive.incumbent.digest, "screen")
+    if looked is not None:
+        judged[looked.candidate] = judgement(looked, problem)
     candidates = {archive.incumbent.digest: archive.incumbent}
 
     def known(digest: str) -> Candidate:

@@ -9,6 +9,9 @@ from typing import Any
 from agent.budget import Spent, StopReason
 from runs.records import Budget
 
+INCUMBENT = -1
+"""The number, in events, of the incumbent: no proposal."""
+
 
 @dataclass(frozen=True)
 class Event:

@@ -1,4 +1,4 @@
-"""The graph: select -> propose (in parallel) -> screen -> learn -> ... -> confirm -> review.
+"""The graph: look -> select -> propose (in parallel) -> screen -> learn ... -> confirm -> review.
 
 langgraph is imported late: it is slow, and its strict msgpack must be set before it is imported.
 """
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent.nodes.confirm import confirm
 from agent.nodes.learn import learn
+from agent.nodes.look import look
 from agent.nodes.propose import propose
 from agent.nodes.review import review
 from agent.nodes.screen import screen
@@ -77,6 +78,7 @@ def build(runtime: Runtime, saver: SqliteSaver) -> CompiledStateGraph[Any, Any, 
 
     graph = StateGraph(State)
     for name, node in (
+        ("look", look),
         ("select", select),
         ("screen", screen),
         ("learn", learn),
@@ -85,7 +87,8 @@ def build(runtime: Runtime, saver: SqliteSaver) -> CompiledStateGraph[Any, Any, 
     ):
         graph.add_node(name, bound(node))
     graph.add_node("propose", bound(propose), input_schema=Branch)
-    graph.add_edge(START, "select")
+    graph.add_edge(START, "look")
+    graph.add_edge("look", "select")
     graph.add_conditional_edges("select", fan_out, ["propose", "confirm"])
     graph.add_edge("propose", "screen")
     graph.add_edge("screen", "learn")

@@ -43,10 +43,10 @@ class Reporter:
                 same = "the incumbent" if event.of is None else f"#{event.of}"
                 self._say(f"#{event.number} is the same program as {same}; not judged again")
             case events.Waiting():
-                self._say(f"#{event.number} waits {event.pause_s:.0f} s: {event.reason}")
+                self._say(f"{name_of(event.number)} waits {event.pause_s:.0f} s: {event.reason}")
             case events.Judged():
                 self._say(
-                    f"#{event.number} {event.tier}: {event.status}"
+                    f"{name_of(event.number)} {event.tier}: {event.status}"
                     f"{ratio_text(event.ratio, event.low, event.high)}: {event.reason}"
                 )
             case events.RoundDone():
@@ -62,6 +62,13 @@ class Reporter:
 
     def _say(self, line: str) -> None:
         self._progress.say(line)
+
+
+def name_of(number: int) -> str:
+    """`#3`, or the incumbent."""
+    from agent.events import INCUMBENT
+
+    return "incumbent" if number == INCUMBENT else f"#{number}"
 
 
 def ratio_text(ratio: float | None, low: float | None, high: float | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent.cli.events import ratio_text
+from agent.cli.events import name_of, ratio_text
 from agent.cli.output import printable
 
 if TYPE_CHECKING:
@@ -63,7 +63,9 @@ def _title(standing: Standing) -> str:
 
 
 def _doing(standing: Standing) -> str:
-    return standing.doing if standing.number is None else f"#{standing.number} {standing.doing}"
+    if standing.number is None:
+        return standing.doing
+    return f"{name_of(standing.number)} {standing.doing}"
 
 
 def _elapsed(standing: Standing) -> str:

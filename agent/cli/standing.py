@@ -98,7 +98,8 @@ class Standing:
                 self._queue(True)
             case events.Judged():
                 self._queue(False)
-                self._judged(event)
+                if event.number != events.INCUMBENT:
+                    self._judged(event)
                 self._do("judged", None)
             case events.RoundDone():
                 self.rounds_done = event.round

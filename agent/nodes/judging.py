@@ -30,7 +30,7 @@ def judged(
     verdict = archive.verdict(digest, tier)
     if verdict is not None:
         # The run may have died between the verdict and its charge.
-        meter.charge_judgement(verdict)
+        archive.charge(verdict, meter)
         return verdict
     demand_room(runtime, tier)
     outcome = _judge(runtime, number, digest, tier, candidates_measured)
@@ -74,6 +74,9 @@ def _judge(
 ) -> Outcome:
     candidate = runtime.archive.candidate(digest)
     meter = runtime.meter
+    # The incumbent is judged to be looked at, not to be recognised.
+    look = digest == runtime.archive.incumbent.digest
+    known = None if look else runtime.archive.known_programs()
 
     def progress(stage: str) -> None:
         meter.queued(stage in QUEUEING)
@@ -89,7 +92,7 @@ def _judge(
                 case=runtime.case.name if tier == "screen" else None,
                 candidates_measured=candidates_measured,
                 progress=progress,
-                known=runtime.archive.known_programs() if tier == "screen" else None,
+                known=known if tier == "screen" else None,
                 wall_left_s=None if left is None else left.seconds,
             )
         except DeadlineError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from sandbox.errors import InfrastructureError
 from sandbox.records import Candidate
 from tests.agent import toy
 from tests.agent.bench import Bench, constant
+from tests.agent.openai_server import serving, text
 from tests.agent.toy_run import install
 
 OTHER = toy.SOURCE.replace("jnp.exp(w) * jnp.exp(w)", "jnp.exp(2 * w)")
@@ -221,3 +223,28 @@ def test_a_run_is_one_process_work(bench: Bench) -> None:
         bench.resume(result.run)
     with pytest.raises(UnknownRunError):
         bench.resume("20000101-000000-0000")
+
+
+def test_a_model_is_told_where_the_incumbents_time_goes(bench: Bench) -> None:
+    """The incumbent is judged once, before the first prompt, and counts as no candidate."""
+    with serving([text("no code")]) as server:
+        result = bench.start(
+            rounds=2, width=1, model="openai/scripted", base_url=server.base_url, retries=0,
+            proposers=(Share(name="llm"),), budget=Budget(candidates=1), promote=0,
+        )  # fmt: skip
+    own = bench.store.run(result.run).settings["incumbent"]
+    looked = [digest for tier, _, digest in bench.judge.done()]
+    assert len(looked) == 1
+    assert bench.store.candidate(looked[0]).files == {
+        "xla.py": bench.store.candidate(own).files["xla.py"]
+    }
+    assert result.best is None
+    assert result.spent.candidates == 0
+    assert result.spent.device_s > 0
+    prompt = json.dumps(server.requests[0]["messages"])
+    assert "no_gain" in prompt or "slower" in prompt or "faster" in prompt
+
+
+def test_offline_proposers_need_no_look(bench: Bench) -> None:
+    bench.start(rounds=1, proposers=(Share(name="rewrite"),))
+    assert all(judged.number >= 0 for judged in bench.seen(events.Judged))

@@ -74,9 +74,18 @@ def test_a_server_that_says_nothing_times_out_and_may_have_been_paid() -> None:
     assert (failure.value.kind, failure.value.billed) == ("timeout", True)
 
 
-def test_a_time_out_of_one_attempt_leaves_the_next_its_own_time() -> None:
-    with serving([text("late", delay_s=20), text("in time")]) as server:
+@pytest.mark.parametrize(
+    "slow",
+    [
+        text("late", delay_s=20),
+        behaving(text("x"), "drip"),
+        behaving(text("x"), "drip_headers"),
+    ],
+)
+def test_a_time_out_of_one_attempt_leaves_the_next_its_own_time(slow: Scripted) -> None:
+    with serving([slow, text("in time")]) as server:
         assert ask(server, attempt_s=0.4, retries=1) == "in time"
+        assert len(server.requests) == 2
 
 
 def test_without_time_nothing_is_sent() -> None:
