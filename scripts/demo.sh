@@ -15,4 +15,4 @@ fi
 
 # The verb itself ends by saying what it found and where to look next.
 exec "$kernelwright" optimize gated_delta_rule --target cpu --backend "$backend" \
-    --proposer rewrite --proposer tune --seed 0 --budget-wall-s 240 "$@"
+    --proposer rewrite --proposer tune --seed 0 --budget-wall-s 285 "$@"
