@@ -10,6 +10,7 @@ from jax import export
 from evaluators.inside.cell import Cell, missing_dependences
 from evaluators.inside.program import walk
 from evaluators.inside.protocol import CellRequest
+from evaluators.inside.yardstick import Yardstick
 from reference_kernels import catalog
 from reference_kernels.problem import Tree
 
@@ -40,9 +41,9 @@ def test_the_oracle_decides_what_must_be_read(
     request = CellRequest(
         id="cell", entry=ENTRY, case=CASE, candidate="", shipped={"plain": "plain.bin"}
     )
-    cell = Cell(catalog.problem(OP), request, walked, tmp_path, "xla")
+    cell = Cell(Yardstick(catalog.problem(OP), request, tmp_path, "xla", "cpu"), walked)
     # With one token, the gradient of beta needs no beta, though the plain version's program has it.
-    assert any(n - h for n, h in zip(cell.plain_depends, walked.depends, strict=True))
+    assert any(n - h for n, h in zip(cell.yardstick.plain_depends, walked.depends, strict=True))
     found = missing_dependences(cell, walked, (1, 2))
     assert missing in found
     assert bool(missing) == bool(found)
