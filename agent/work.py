@@ -141,7 +141,7 @@ def _drive(
         if waiting:
             return snapshot.values, True
         entry = Command(resume=decided)
-    elif not snapshot.next and snapshot.values.get("stop"):
+    elif not snapshot.next and snapshot.values.get("stop") and not _undecided(runtime, snapshot):
         return snapshot.values, False
     else:
         # Also a run that was interrupted when every task of a step had written, but the step was
@@ -150,6 +150,11 @@ def _drive(
     compiled.invoke(entry, config, durability="sync")
     snapshot = compiled.get_state(config)
     return snapshot.values, bool(snapshot.interrupts)
+
+
+def _undecided(runtime: Runtime, snapshot: Any) -> bool:
+    """Whether a review is still to be waited for: the run died before it could be."""
+    return bool(set(runtime.archive.promotable()) - set(snapshot.values["reviewed"]))
 
 
 def _taken_up_again(runtime: Runtime, state: State) -> tuple[str, dict[str, Any]]:

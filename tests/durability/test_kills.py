@@ -65,10 +65,19 @@ def test_a_hundred_killed_runs(
     kill_and_resume(zygote, whole, paid, seed, server.requests)
 
 
+def test_a_kill_while_it_ends(zygote: Zygote, whole: Whole, tmp_path: Path) -> None:
+    """At the last points all is judged, and what waits for review must go on waiting for it."""
+    kill_at(range(whole.points - 9, whole.points + 1), zygote, whole, tmp_path)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_a_kill_at_every_durable_point(zygote: Zygote, whole: Whole, tmp_path: Path) -> None:
-    for point in range(1, whole.points + 1):
+    kill_at(range(1, whole.points + 1), zygote, whole, tmp_path)
+
+
+def kill_at(points: range, zygote: Zygote, whole: Whole, tmp_path: Path) -> None:
+    for point in points:
         job = make_job(tmp_path / str(point))
         assert zygote.run(replace(job, trouble_at=point)) == -signal.SIGKILL
         dead = [snapshot(Path(job.folder))]
