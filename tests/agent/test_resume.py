@@ -52,13 +52,19 @@ def go_on(folder: Path) -> tuple[RunResult, DiaryJudge, RunStore]:
 @pytest.mark.parametrize(
     ("cue", "count"),
     [
-        ("Started", 1),
-        ("Proposed", 2),
         ("judge", 2),
         ("recorded", 1),
-        ("Judged", 3),
-        ("RoundDone", 1),
-        ("Finished", 1),
+        # Random moments and every durable point are killed in tests/durability.
+        *(
+            pytest.param(cue, count, marks=pytest.mark.slow)
+            for cue, count in (
+                ("Started", 1),
+                ("Proposed", 2),
+                ("Judged", 3),
+                ("RoundDone", 1),
+                ("Finished", 1),
+            )
+        ),
     ],
 )
 def test_nothing_is_judged_twice_after_a_kill(tmp_path: Path, cue: str, count: int) -> None:
